@@ -1,6 +1,11 @@
 #include "fixture.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
 
 struct event_log event_log;
 
@@ -43,4 +48,13 @@ int tear_down(void **state)
 {
 	rls_translator_free(*state);
 	return 0;
+}
+
+rls_string_id log_string(const char *text)
+{
+	rls_string_id id;
+	struct rls_event_sink sink = event_log_sink(&event_log);
+
+	assert_int_equal(sink.intern(sink.context, text, strlen(text), &id), 0);
+	return id;
 }

@@ -6,6 +6,9 @@
 
 extern struct event_log event_log;
 
+/* The log's id of a text. */
+rls_string_id log_string(const char *text);
+
 int set_up(void **state);
 int tear_down(void **state);
 

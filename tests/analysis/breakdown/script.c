@@ -209,3 +209,11 @@ void script_begin_step(struct script *script, double hit_error)
 	add_thread(script, 0, 1, 1);
 	add_operation(script, 0, 1, 1, "step");
 }
+
+void script_begin_python(struct script *script)
+{
+	script_begin(script);
+	add_process(script, 10, 1, "p");
+	add_thread(script, 10, 1, 1);
+	add_category(script, 10, 1, 1, RLS_CATEGORY_PYTHON);
+}

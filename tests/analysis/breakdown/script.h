@@ -13,6 +13,8 @@ struct script {
 };
 
 void script_begin(struct script *script);
+/* The same with process 1, and its thread 1 in python, from 10 on. */
+void script_begin_python(struct script *script);
 /* With a hit of 100 ns, known to that share, and thread 1 of process 1 in operation "step". */
 void script_begin_step(struct script *script, double hit_error);
 void script_end(struct script *script);

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "analysis/timeline/trace_metadata.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define CPU RLS_RESOURCE_CPU
@@ -31,21 +30,12 @@ static uint64_t subtracted_of(const struct rls_report *report, const char *opera
 	return row->wall_ns - row->corrected_ns;
 }
 
-/* A thread in python from 10 on, in process 1 from 10 on. */
-static void begin(struct script *script)
-{
-	script_begin(script);
-	add_process(script, 10, 1, "p");
-	add_thread(script, 10, 1, 1);
-	add_category(script, 10, 1, 1, RLS_CATEGORY_PYTHON);
-}
-
 static void test_hits_belong_to_what_ends_with_them(void **unused)
 {
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_category(&script, 50, 1, 1, RLS_CATEGORY_BACKEND);
 	add_hits(&script, 50, 1, 1, 2, 15);
 	add_category(&script, 60, 1, 1, RLS_CATEGORY_PYTHON);
@@ -68,7 +58,7 @@ static void test_hits_reach_back_over_operations_latest_first(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_operation(&script, 20, 1, 1, "a");
 	add_operation(&script, 30, 1, 1, "b");
 	add_gpu(&script, 32, 36, 1, RLS_GPU_KERNEL, 0);
@@ -104,7 +94,7 @@ static void test_hits_under_a_busy_gpu_are_said_apart(void **unused)
 		struct rls_report *report;
 		struct script script;
 
-		begin(&script);
+		script_begin_python(&script);
 		add_gpu(&script, 20, 40, 1, RLS_GPU_KERNEL, 0);
 		add_hits(&script, 40, 1, 1, 1, cases[i].cost_ns);
 		add_end(&script, 40);
@@ -125,7 +115,7 @@ static void test_many_spans_between_reports(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	for (unsigned int i = 0; i < count; i++)
 		add_operation(&script, 20 + 10 * i, 1, 1, i % 2 ? "a" : "b");
 	add_hits(&script, 20 + 10 * count, 1, 1, 1, 10 * count);
@@ -151,7 +141,7 @@ static void test_who_waits_for_hits_of_others_waits_longer(void **unused)
 		struct rls_report *report;
 		struct script script;
 
-		begin(&script);
+		script_begin_python(&script);
 		add_operation(&script, 20, 1, 1, "a");
 		add_thread(&script, 10, 1, 2);
 		add_category(&script, 20, 1, 2, RLS_CATEGORY_BACKEND);
@@ -182,7 +172,7 @@ static void test_off_cpu_is_shared_between_parts(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_gpu(&script, 20, 35, 1, RLS_GPU_KERNEL, 0);
 	add_off_cpu(&script, 30, 1, 1, 10); /* 10 cpu and 10 cpu+gpu so far */
 	add_end(&script, 40);
@@ -203,7 +193,7 @@ static void test_a_wait_on_the_gpu_is_not_busy(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_gpu(&script, 15, 20, 1, RLS_GPU_SYNC, 0);
 	add_gpu(&script, 20, 25, 1, RLS_GPU_MEMSET, 0);
 	add_gpu(&script, 22, 30, 1, RLS_GPU_MEMCPY, 0);
@@ -226,7 +216,7 @@ static void test_work_is_filed_where_it_was_launched(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_operation(&script, 12, 1, 1, "a");
 	add_launch(&script, 14, 1, 1, 7);
 	add_operation(&script, 16, 1, 1, "b");
@@ -259,7 +249,7 @@ static void test_late_launches(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_operation(&script, 11, 1, 1, "a");
 	for (uint64_t i = 0; i < count; i++) {
 		add_gpu(&script, 20 + 10 * i, 24 + 10 * i, 1, RLS_GPU_KERNEL, i + 1);
@@ -327,7 +317,7 @@ static void test_impossible_gpu_records_are_left_out(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_gpu(&script, 0, 30, 1, RLS_GPU_KERNEL, 0);
 	add_gpu(&script, 0, 0, 1, RLS_GPU_KERNEL, 0);
 	add_end(&script, 40);
@@ -346,7 +336,7 @@ static void test_gpu_outlives_the_threads(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	script_add(&script, RLS_EVENT_THREAD_END, 20, 1, 1);
 	add_gpu(&script, 15, 28, 1, RLS_GPU_KERNEL, 0);
 	add_phase(&script, 25, 1, "late");
@@ -367,7 +357,7 @@ static void test_transitions(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script); /* unknown → python: none */
+	script_begin_python(&script); /* unknown → python: none */
 	add_operation(&script, 20, 1, 1, "a");
 	add_category(&script, 20, 1, 1, RLS_CATEGORY_BACKEND); /* at a's edge: in a */
 	add_category(&script, 30, 1, 1, RLS_CATEGORY_BACKEND); /* no change */
@@ -392,7 +382,7 @@ static void test_a_wait_is_the_last_instant(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	add_gpu(&script, 20, 70, 1, RLS_GPU_SYNC, 0);
 	report = script_report(&script);
 	assert_int_equal(report->end_ns, 70);
@@ -439,136 +429,13 @@ static void test_lives(void **unused)
 	script_end(&script);
 }
 
-static void test_error_is_honest(void **unused)
-{
-	const struct rls_breakdown_row *row;
-	struct rls_event *event;
-	struct rls_report *report;
-	struct script script;
-
-	begin(&script);
-	add_category(&script, 1010, 1, 1, RLS_CATEGORY_BACKEND);
-	add_hits(&script, 1010, 1, 1, 1, 100);
-	add_end(&script, 2010);
-	report = script_report(&script);
-	row = find_row(report, 1, 1, "", "", "python", CPU);
-	assert_int_equal(row->error_ns, 25); /* not calibrated: a quarter of what was taken */
-	/* It may have borne the 50 that are its share by time. */
-	assert_int_equal(find_row(report, 1, 1, "", "", "backend", CPU)->error_ns, 50);
-	rls_report_free(report);
-
-	event = script_add(&script, RLS_EVENT_CALIBRATION, 10, 0, 0);
-	event->calibration.name = script_string(&script, "emulated.entry");
-	event->calibration.value_ns = 700;
-	event->calibration.error_ns = 70;
-	event = script_add(&script, RLS_EVENT_LOSS, 2000, 0, 0);
-	event->loss.buffer = script_string(&script, "transitions");
-	event->loss.dropped = 2; /* as many as were emitted */
-	report = script_report(&script);
-	row = find_row(report, 1, 1, "", "", "python", CPU);
-	assert_int_equal(row->error_ns, 10 + 500);
-	assert_int_equal(report->loss_count, 1);
-	assert_int_equal(report->warning_count, 1);
-	rls_report_free(report);
-	script_end(&script);
-}
-
-static void add_figure(struct script *script, const char *name, double value_ns, double error_ns)
-{
-	struct rls_event *event = script_add(script, RLS_EVENT_CALIBRATION, 10, 0, 0);
-
-	event->calibration.name = script_string(script, name);
-	event->calibration.value_ns = value_ns;
-	event->calibration.error_ns = error_ns;
-}
-
-/* An operation whose hits have a figure of their own is as far off as that is. */
-static void test_operations_have_their_own_error(void **unused)
-{
-	struct rls_report *report;
-	struct script script;
-
-	begin(&script);
-	add_figure(&script, "hit", 800, 400);
-	add_figure(&script, "workload.hit", 1000, 300);
-	add_figure(&script, "workload.hit.act", 1400, 140);
-	add_figure(&script, "workload.hit.", 900, 180);
-	add_category(&script, 1010, 1, 1, RLS_CATEGORY_BACKEND);
-	add_hits(&script, 1010, 1, 1, 1, 100);
-	add_operation(&script, 1010, 1, 1, "act");
-	add_hits(&script, 2010, 1, 1, 1, 100);
-	add_operation(&script, 2010, 1, 1, "learn");
-	add_hits(&script, 3010, 1, 1, 1, 100);
-	add_end(&script, 3010);
-	report = script_report(&script);
-	assert_int_equal(find_row(report, 1, 1, "", "", "python", CPU)->error_ns, 20);
-	assert_int_equal(find_row(report, 1, 1, "", "act", "backend", CPU)->error_ns, 10);
-	assert_int_equal(find_row(report, 1, 1, "", "learn", "backend", CPU)->error_ns, 30);
-	rls_report_free(report);
-	script_end(&script);
-}
-
-/* A name that is as long as names may be has no figure: that one's name would be longer. */
-static void test_the_longest_name_has_no_figure(void **unused)
-{
-	enum { BEFORE = sizeof(RLS_FIGURE_OPERATION) - 1 };
-	static char figure[BEFORE + RLS_STRING_BYTES_MAX + 1] = RLS_FIGURE_OPERATION;
-	const char *operation = figure + BEFORE;
-	struct rls_report *report;
-	struct script script;
-
-	memset(figure + BEFORE, 'x', RLS_STRING_BYTES_MAX);
-	begin(&script);
-	add_figure(&script, "workload.hit", 1000, 300);
-	add_figure(&script, figure, 1000, 100); /* cut */
-	add_operation(&script, 1010, 1, 1, operation);
-	add_hits(&script, 2010, 1, 1, 1, 100);
-	add_operation(&script, 2010, 1, 1, operation + BEFORE);
-	add_hits(&script, 3010, 1, 1, 1, 100);
-	add_end(&script, 3010);
-	report = script_report(&script);
-	assert_int_equal(find_row(report, 1, 1, "", operation, "python", CPU)->error_ns, 30);
-	assert_int_equal(find_row(report, 1, 1, "", operation + BEFORE, "python", CPU)->error_ns,
-			 10);
-	rls_report_free(report);
-	script_end(&script);
-}
-
-/* What others' hits cost an operation is a cost without hits: the next hits still tell of all since the last
- * ones, and it is as far off as its own figure. */
-static void test_costs_without_hits(void **unused)
-{
-	const struct rls_breakdown_row *row;
-	struct rls_report *report;
-	struct script script;
-
-	begin(&script);
-	add_figure(&script, "workload.hit.sim", 1000, 100);
-	add_figure(&script, "workload.spill.sim", 200, 100);
-	add_category(&script, 1010, 1, 1, RLS_CATEGORY_BACKEND);
-	add_hits(&script, 1010, 1, 1, 1, 100);
-	add_operation(&script, 2010, 1, 1, "sim");
-	add_operation(&script, 3010, 1, 1, "");
-	add_hits(&script, 3010, 1, 1, 0, 200);
-	add_hits(&script, 3110, 1, 1, 5, 1500);
-	add_end(&script, 3110);
-	report = script_report(&script);
-	row = find_row(report, 1, 1, "", "sim", "backend", CPU);
-	assert_int_equal(row->wall_ns, 1000);
-	assert_int_equal(row->corrected_ns, 0);
-	assert_int_equal(row->error_ns, 500);
-	assert_int_equal(find_row(report, 1, 1, "", "", "backend", CPU)->corrected_ns, 400);
-	rls_report_free(report);
-	script_end(&script);
-}
-
 /* A process that was only seen to die has no part in the recording. */
 static void test_ends_of_the_unknown(void **unused)
 {
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);
+	script_begin_python(&script);
 	script_add(&script, RLS_EVENT_THREAD_END, 20, 7, 7);
 	script_add(&script, RLS_EVENT_PROCESS_END, 20, 7, 0);
 	script_add(&script, RLS_EVENT_THREAD_END, 20, 1, 8);
@@ -617,10 +484,6 @@ int main(void)
 		cmocka_unit_test(test_transitions),
 		cmocka_unit_test(test_lives),
 		cmocka_unit_test(test_a_wait_is_the_last_instant),
-		cmocka_unit_test(test_error_is_honest),
-		cmocka_unit_test(test_operations_have_their_own_error),
-		cmocka_unit_test(test_the_longest_name_has_no_figure),
-		cmocka_unit_test(test_costs_without_hits),
 		cmocka_unit_test(test_ends_of_the_unknown),
 		cmocka_unit_test(test_a_trace_of_nothing),
 	};
