@@ -13,9 +13,9 @@
 #include "bpf/wait.bpf.h"
 #include "bpf/wire/tick_weight.h"
 
-/* Waits of one thread that are walked in one window: waits_per_window. Those for a CPU are many where threads
- * crowd, and short; they must not crowd out the others, of which a single one may be long. */
-#define PREEMPTIONS_A_WAIT 8
+/* Waits of one thread that are walked in one window: waits_per_window of those for a CPU, and so many of all others. On a
+ * busy CPU a single wait of either kind may be longer than all the others together: what is left out is missing in its
+ * line. */
 #define WINDOW_NS 100000000ULL
 
 /* One for the timer, one for the scheduler and one for user space's iterator: each may come
@@ -147,9 +147,8 @@ static __always_inline bool send_wait(struct thread_state *thread, struct task_s
 	struct rls_wire_stack *stack;
 	__u32 every;
 
-	if (asleep ? !choose_wait(&thread->wait.blocked, waits_per_window + 1, now_ns, &every)
-		   : !choose_wait(&thread->wait.preempted,
-				  waits_per_window / PREEMPTIONS_A_WAIT + 1, now_ns, &every))
+	if (!choose_wait(asleep ? &thread->wait.blocked : &thread->wait.preempted,
+			 waits_per_window + 1, now_ns, &every))
 		return false;
 	stack = begin_stack(STACK_OF_SWITCH, thread, wait_flags(task, asleep), now_ns);
 	if (!stack)
