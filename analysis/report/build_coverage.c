@@ -396,7 +396,7 @@ static void warn_of_unseen(struct rls_builder *b, const struct rls_process *proc
 {
 	struct unseen found = unseen_of(b, process);
 	double limit_ns = UNSEEN_MAX * (double)found.all_ns;
-	double error_ns = (double)rls_interval_95_ns(found.variance_ns2);
+	double error_ns = (double)rls_interval_95_ns(found.variance_ns2, 0);
 
 	if (!found.ns || (double)found.ns <= limit_ns ||
 	    (double)found.ns - error_ns <= limit_ns / 2 || b->err)

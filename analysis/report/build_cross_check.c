@@ -6,19 +6,22 @@
 #include "analysis/event/sample_kind.h"
 #include "analysis/report/builder.h"
 
-static struct rls_check_row *row_of(struct rls_builder *b, uint32_t pid, enum rls_category category)
+static struct rls_check_row *row_of(struct rls_builder *b, const struct rls_process *process,
+				    enum rls_category category)
 {
 	struct rls_check_row *row;
 
 	for (size_t i = 0; i < b->report->check_count; i++) {
 		row = &b->report->checks[i];
-		if (row->pid == pid && row->category == category)
+		if (row->pid == process->pid && row->category == category)
 			return row;
 	}
 	row = rls_build_row(b, RLS_TABLE_CROSS_CHECK);
 	if (row) {
-		row->pid = pid;
+		row->pid = process->pid;
 		row->category = category;
+		row->few_ns = rls_build_few_ns(b, process);
+		row->error_ns = rls_interval_95_ns(0, row->few_ns);
 	}
 	return row;
 }
@@ -56,7 +59,7 @@ static void add_thread(struct rls_builder *b, const struct rls_thread *thread)
 	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 			uint64_t ns = traced_as(scope, i);
-			struct rls_check_row *row = ns ? row_of(b, thread->process->pid, i) : NULL;
+			struct rls_check_row *row = ns ? row_of(b, thread->process, i) : NULL;
 
 			if (row)
 				rls_add_bounded(&row->traced_ns, ns);
@@ -77,7 +80,7 @@ static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tall
 
 	if (tally->inferred || rls_sample_kind_waits(tally->kind))
 		return;
-	row = row_of(b, tally->process->pid, tally->category);
+	row = row_of(b, tally->process, tally->category);
 	if (!row)
 		return;
 	rls_add_bounded(&row->sampled_ns, tally->sum.ns);
@@ -86,7 +89,7 @@ static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tall
 	else if (rls_build_is_unseen(tally))
 		rls_add_bounded(&row->unseen_ns, tally->sum.ns);
 	row->variance_ns2 += tally->sum.variance_ns2;
-	row->error_ns = rls_interval_95_ns(row->variance_ns2);
+	row->error_ns = rls_interval_95_ns(row->variance_ns2, row->few_ns);
 }
 
 void rls_build_check(struct rls_builder *b)

@@ -79,9 +79,22 @@ static void fill_cupti_error(struct rls_builder *b, const struct rls_process *pr
 	}
 }
 
+/* Kept as a pointer, which is never NULL: the map has no other values. */
+static void note_ran(struct rls_builder *b, const struct rls_process *process, size_t first_thread)
+{
+	uint64_t ran_ns = 1;
+
+	for (size_t i = first_thread; i < b->report->thread_count; i++)
+		rls_add_bounded(&ran_ns, b->report->threads[i].on_cpu_ns);
+	if (!b->err)
+		b->err = rls_index_map_put(&b->ran, (uintptr_t)process, 0,
+					   (void *)(uintptr_t)ran_ns);
+}
+
 static void add_process(struct rls_builder *b, const struct rls_process *process)
 {
 	struct rls_process_entry *entry = rls_build_row(b, RLS_TABLE_PROCESSES);
+	size_t first_thread = b->report->thread_count;
 
 	if (!entry)
 		return;
@@ -98,6 +111,7 @@ static void add_process(struct rls_builder *b, const struct rls_process *process
 	fill_cupti_error(b, process);
 	for (const struct rls_thread *t = process->threads; t && !b->err; t = t->next)
 		rls_build_thread(b, t);
+	note_ran(b, process, first_thread);
 	rls_build_gpu_alone(b, process);
 	rls_build_cuda(b, process);
 	rls_build_memory(b, process);
@@ -319,6 +333,7 @@ int rls_report_from_timeline(struct rls_report *report, const struct rls_timelin
 	rls_build_check(&b);
 	rls_build_sampled_libraries(&b);
 	rls_build_sampled_stacks(&b);
+	rls_index_map_free(&b.ran);
 	add_overhead(&b);
 	add_losses(&b);
 	add_warnings(&b, damaged);

@@ -59,6 +59,7 @@ static void add_cell(struct rls_builder *b, const struct rls_sample_cell *cell, 
 	row->samples = cell->sum.samples;
 	row->ns = cell->sum.ns;
 	row->variance_ns2 = cell->sum.variance_ns2;
+	row->few_ns = rls_build_few_ns(b, cell->process);
 	add_by_category(row, cell->category);
 }
 

@@ -5,13 +5,29 @@
  * anywhere on the stack, once however often it recurs. Native functions have rows of their
  * own beside: their time is in their callers' too.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/event/bounded.h"
 #include "analysis/event/sample_kind.h"
 #include "analysis/report/builder.h"
 
-static void add_kind(struct rls_sampled_times *times, const struct rls_sample_cell *cell)
+/* Two samples more make the interval of a Poisson count hold for small counts too. */
+#define SAMPLES_MORE 2.0
+/* As many standard deviations as an interval is wide: all that the process ran. */
+#define INTERVAL_MIN 1.96
+
+double rls_build_few_ns(const struct rls_builder *b, const struct rls_process *process)
+{
+	double period_ns = rls_sample_totals_period_ns(&b->timeline->samples);
+	double ran_ns =
+		(double)(uintptr_t)rls_index_map_get(&b->ran, (uintptr_t)process, 0) / INTERVAL_MIN;
+
+	return period_ns > 0 ? fmin(sqrt(SAMPLES_MORE) * period_ns, ran_ns) : ran_ns;
+}
+
+static void add_kind(const struct rls_builder *b, struct rls_sampled_times *times,
+		     const struct rls_sample_cell *cell)
 {
 	static const size_t places[RLS_SAMPLE_KIND_MAX] = {
 		[RLS_SAMPLE_PYTHON] = offsetof(struct rls_sampled_times, python_ns),
@@ -35,6 +51,7 @@ static void add_kind(struct rls_sampled_times *times, const struct rls_sample_ce
 		rls_add_bounded(&times->waiting_ns, cell->sum.ns);
 	rls_add_bounded(&times->samples, cell->sum.samples);
 	times->variance_ns2 += cell->sum.variance_ns2;
+	times->few_ns = rls_build_few_ns(b, cell->process);
 }
 
 static const struct rls_frame_node *node_of(const struct rls_builder *b, uint32_t id)
@@ -66,7 +83,7 @@ static void add_line(struct rls_builder *b, const struct rls_sample_cell *cell)
 	row->file = rls_build_string(b, node ? node->file : 0);
 	row->function = rls_build_string(b, node ? node->function : 0);
 	row->line = node ? node->line : 0;
-	add_kind(&row->times, cell);
+	add_kind(b, &row->times, cell);
 }
 
 static struct rls_function_row *append_function(struct rls_builder *b,
@@ -124,7 +141,7 @@ static void add_functions(struct rls_builder *b, const struct rls_sample_cell *c
 	if (!node || !own) { /* in no Python function at all */
 		row = append_function(b, cell, NULL);
 		if (row)
-			add_kind(&row->times, cell);
+			add_kind(b, &row->times, cell);
 		if (row)
 			row->total_ns = cell->sum.ns;
 	}
@@ -138,7 +155,7 @@ static void add_functions(struct rls_builder *b, const struct rls_sample_cell *c
 				return;
 			row->total_ns = cell->sum.ns;
 			if (node == own || (node->native && i == 0))
-				add_kind(&row->times, cell);
+				add_kind(b, &row->times, cell);
 		}
 		node = node_of(b, node->parent);
 	}
@@ -158,6 +175,7 @@ static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tall
 	row->samples = tally->sum.samples;
 	row->ns = tally->sum.ns;
 	row->variance_ns2 = tally->sum.variance_ns2;
+	row->few_ns = rls_sample_kind_waits(tally->kind) ? 0 : rls_build_few_ns(b, tally->process);
 }
 
 void rls_build_samples(struct rls_builder *b)

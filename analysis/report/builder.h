@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/base/grow.h"
+#include "analysis/base/index_map.h"
 #include "analysis/correct/cupti_error.h"
 #include "analysis/report/report_edit.h"
 #include "analysis/report/tables.h"
@@ -27,6 +28,7 @@ struct rls_builder {
 	struct rls_row_error thread_error; /* and how far that may be wrong */
 	uint64_t sampled_ns; /* of the threads' time, what was not traced */
 	double worst_thread_percent; /* what hits and samples took of the thread that paid most */
+	struct rls_index_map ran; /* how long each process did */
 	size_t capacity[RLS_TABLE_ALL];
 	int err; /* the first failure */
 };
@@ -57,6 +59,10 @@ void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread);
 
 /* Adds what the GPU did for a process while none of its threads was traced. */
 void rls_build_gpu_alone(struct rls_builder *b, const struct rls_process *process);
+
+/* How far a sum of samples of running code may be off, beyond its variance, because there are so few, or none: as a standard
+ * deviation. Not more than the process ran. All threads of the process are there. */
+double rls_build_few_ns(const struct rls_builder *b, const struct rls_process *process);
 
 /* Adds what samples say: lines, functions, kinds. */
 void rls_build_samples(struct rls_builder *b);

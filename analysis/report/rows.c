@@ -53,14 +53,14 @@ const char *rls_breakdown_row_category(const struct rls_breakdown_row *row)
 	return row->resource == RLS_RESOURCE_GPU ? "" : rls_category_name(row->category);
 }
 
-uint64_t rls_interval_95_ns(double variance_ns2)
+uint64_t rls_interval_95_ns(double variance_ns2, double few_ns)
 {
-	return rls_round_bounded(INTERVAL_95 * sqrt(variance_ns2));
+	return rls_round_bounded(INTERVAL_95 * hypot(sqrt(variance_ns2), few_ns));
 }
 
 void rls_sampled_times_derive(struct rls_sampled_times *times)
 {
-	times->error_ns = rls_interval_95_ns(times->variance_ns2);
+	times->error_ns = rls_interval_95_ns(times->variance_ns2, times->few_ns);
 }
 
 void rls_sampled_times_add(struct rls_sampled_times *into, const struct rls_sampled_times *more)
@@ -72,6 +72,7 @@ void rls_sampled_times_add(struct rls_sampled_times *into, const struct rls_samp
 	for (size_t i = 0; i < offsetof(struct rls_sampled_times, error_ns) / sizeof(*to); i++)
 		rls_add_bounded(&to[i], from[i]);
 	into->variance_ns2 += more->variance_ns2;
+	into->few_ns = fmax(into->few_ns, more->few_ns);
 	rls_sampled_times_derive(into);
 }
 

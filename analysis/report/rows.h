@@ -196,10 +196,12 @@ struct rls_sampled_times {
 	uint64_t lock_ns, io_ns, sleep_ns, child_ns, gpu_ns, run_queue_ns, other_ns;
 	uint64_t error_ns; /* half width of the 95 % interval of their sum */
 	double variance_ns2;
+	double few_ns;
 };
 
-/* Half width of the 95 % interval of what has this variance. */
-uint64_t rls_interval_95_ns(double variance_ns2);
+/* Half width of the 95 % interval of a sum of samples that has this variance. few_ns: what so few samples as there are may
+ * hide, even none; the same for all rows of a process (rls_build_few_ns). */
+uint64_t rls_interval_95_ns(double variance_ns2, double few_ns);
 
 /* error_ns from the variance. */
 void rls_sampled_times_derive(struct rls_sampled_times *times);
@@ -242,7 +244,7 @@ struct rls_sample_row {
 	uint64_t samples;
 	uint64_t ns;
 	uint64_t error_ns;
-	double variance_ns2;
+	double variance_ns2, few_ns;
 };
 
 /* A category's running time in a process by the trace and by samples, both while everything was
@@ -255,7 +257,7 @@ struct rls_check_row {
 	uint64_t error_ns; /* half width of its 95 % interval */
 	uint64_t unseen_ns; /* of sampled_ns, in code of another category: what probes missed */
 	uint64_t probes_ns; /* of sampled_ns, at probed addresses: what probes cost */
-	double variance_ns2;
+	double variance_ns2, few_ns;
 };
 
 /* A library by the samples of running code in it, all its functions together. */
@@ -270,7 +272,7 @@ struct rls_sampled_library_row {
 	uint64_t unknown_ns; /* of ns, while the trace said nothing of the thread */
 	uint64_t native_ns; /* of ns, while the trace said native; in no machine form */
 	double percent; /* ns, of all samples of running code of the process */
-	double variance_ns2;
+	double variance_ns2, few_ns;
 };
 
 /* The category of a library's role, false for "python", "" and other words. */

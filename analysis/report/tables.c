@@ -249,7 +249,7 @@ static void derive_sample(void *item)
 {
 	struct rls_sample_row *row = item;
 
-	row->error_ns = rls_interval_95_ns(row->variance_ns2);
+	row->error_ns = rls_interval_95_ns(row->variance_ns2, row->few_ns);
 }
 
 static const struct rls_column sampled_libraries[] = {
@@ -270,7 +270,7 @@ static void derive_sampled_library(void *item)
 {
 	struct rls_sampled_library_row *row = item;
 
-	row->error_ns = rls_interval_95_ns(row->variance_ns2);
+	row->error_ns = rls_interval_95_ns(row->variance_ns2, row->few_ns);
 }
 
 /* --- memory ------------------------------------------------------------------------- */

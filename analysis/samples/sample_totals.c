@@ -169,5 +169,14 @@ int rls_sample_totals_add(struct rls_sample_totals *totals, const struct rls_eve
 		return err;
 	sample_totals_add(&cell->sum, event);
 	sample_totals_add(&tally->sum, event);
+	if (!rls_sample_kind_waits(event->sample.kind)) {
+		totals->running_ns += (double)event->sample.ns;
+		totals->running_ns2 += rls_sample_variance_ns2(event);
+	}
 	return 0;
+}
+
+double rls_sample_totals_period_ns(const struct rls_sample_totals *totals)
+{
+	return totals->running_ns > 0 ? totals->running_ns2 / totals->running_ns : 0;
 }

@@ -76,9 +76,14 @@ struct rls_sample_totals {
 	struct rls_sample_cell *cells;
 	struct rls_sample_tally *tallies;
 	uint64_t left_out; /* frames whose id nobody gives out */
+	double running_ns,
+		running_ns2; /* of all samples of running code: the sum, and that of the squares */
 };
 
 void rls_sample_totals_free(struct rls_sample_totals *totals);
+
+/* What a sample of running code stands for, on average over time; 0 without any. */
+double rls_sample_totals_period_ns(const struct rls_sample_totals *totals);
 
 /* A FRAME event. 0 or -ENOMEM. */
 int rls_sample_totals_frame(struct rls_sample_totals *totals, const struct rls_event *event);

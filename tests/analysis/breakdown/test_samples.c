@@ -214,12 +214,92 @@ static void test_errors_are_bounded(void **unused)
 	script_end(&script);
 }
 
+static void add_place(struct script *script, uint32_t id, uint32_t line)
+{
+	struct rls_event *frame = script_add(script, RLS_EVENT_FRAME, 0, 0, 0);
+
+	frame->frame.id = id;
+	frame->frame.line = line;
+	frame->frame.function = script_string(script, "f");
+	frame->frame.file = script_string(script, "/a.py");
+}
+
+static void add_sample(struct script *script, uint64_t time_ns, uint32_t pid, uint32_t frame,
+		       enum rls_sample_kind kind, uint64_t ns)
+{
+	struct rls_event *event = script_add(script, RLS_EVENT_SAMPLE, time_ns, pid, pid);
+
+	event->sample.frame = frame;
+	event->sample.kind = kind;
+	event->sample.ns = ns;
+}
+
+static uint64_t error_of(const struct rls_report *report, uint32_t pid, uint32_t line)
+{
+	for (size_t i = 0; i < report->line_count; i++) {
+		if (report->lines[i].pid == pid && report->lines[i].line == line)
+			return report->lines[i].times.error_ns;
+	}
+	fail();
+	return 0;
+}
+
+/* A line that only waited may have run between two samples, but no longer than its process did. */
+static void test_few_samples_hide_some(void **unused)
+{
+	const double sample_ns = 1.96 * (double)TICK_NS;
+	struct rls_report *report;
+	struct script script;
+
+	script_begin(&script);
+	for (uint32_t pid = 1; pid <= 2; pid++) {
+		add_process(&script, 0, pid, "python3");
+		add_thread(&script, 0, pid, pid);
+		add_category(&script, 0, pid, pid, RLS_CATEGORY_PYTHON);
+	}
+	add_place(&script, 1, 1);
+	add_place(&script, 2, 2);
+	for (uint64_t i = 1; i <= 7; i++)
+		add_sample(&script, i * 100 * TICK_NS, 1, 1, RLS_SAMPLE_PYTHON, TICK_NS);
+	add_sample(&script, 900 * TICK_NS, 1, 2, RLS_SAMPLE_WAIT_SLEEP, 50 * TICK_NS);
+	script_add(&script, RLS_EVENT_OFF_CPU, 999 * TICK_NS, 2, 2)->off_cpu.ns = 999 * TICK_NS;
+	add_sample(&script, 999 * TICK_NS, 2, 2, RLS_SAMPLE_WAIT_LOCK, 999 * TICK_NS);
+	add_end(&script, 999 * TICK_NS + TICK_NS / 10);
+	report = script_report_alone(&script);
+	assert_true(fabs((double)error_of(report, 1, 1) / (sample_ns * sqrt(7 + 2)) - 1) < 1e-6);
+	assert_true(fabs((double)error_of(report, 1, 2) / (sample_ns * sqrt(2)) - 1) < 1e-6);
+	assert_in_range(error_of(report, 2, 2), TICK_NS / 10, TICK_NS / 10 + 2);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* Of all that a count may be by chance, 95 % have the mean in their interval, where few are expected too. */
+static void test_intervals_of_small_counts_hold(void **unused)
+{
+	for (double mean = 0.25; mean < 40; mean += 0.25) {
+		double chance = exp(-mean), held = 0;
+
+		for (int count = 0; count < 200; count++) {
+			double ns = (double)count * (double)TICK_NS;
+			double error_ns = (double)rls_interval_95_ns(ns * (double)TICK_NS,
+								     sqrt(2) * (double)TICK_NS);
+
+			if (fabs(ns - mean * (double)TICK_NS) <= error_ns)
+				held += chance;
+			chance *= mean / (count + 1);
+		}
+		assert_true(held >= 0.93);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums_and_errors),
 		cmocka_unit_test(test_helpers_are_checked_where_tracing_is_on),
 		cmocka_unit_test(test_errors_are_bounded),
+		cmocka_unit_test(test_few_samples_hide_some),
+		cmocka_unit_test(test_intervals_of_small_counts_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,6 @@
 
 #include "analysis/event/bounded.h"
 
-#define INTERVAL_95 1.96
-
 static void add_row(struct rls_check_row *sum, const struct rls_check_row *row)
 {
 	rls_add_bounded(&sum->traced_ns, row->traced_ns);
@@ -14,6 +12,7 @@ static void add_row(struct rls_check_row *sum, const struct rls_check_row *row)
 	rls_add_bounded(&sum->unseen_ns, row->unseen_ns);
 	rls_add_bounded(&sum->probes_ns, row->probes_ns);
 	sum->variance_ns2 += row->variance_ns2;
+	sum->few_ns = fmax(sum->few_ns, row->few_ns);
 }
 
 static double percent(double part, uint64_t whole)
@@ -29,7 +28,8 @@ static void write_row(const char *name, const struct rls_check_row *row,
 		"%%\n",
 		name, percent((double)row->traced_ns, whole->traced_ns),
 		percent((double)row->sampled_ns, whole->sampled_ns),
-		percent(INTERVAL_95 * sqrt(row->variance_ns2), whole->sampled_ns),
+		percent((double)rls_interval_95_ns(row->variance_ns2, row->few_ns),
+			whole->sampled_ns),
 		percent((double)row->unseen_ns, whole->sampled_ns),
 		percent((double)row->probes_ns, whole->sampled_ns));
 }
