@@ -106,7 +106,7 @@ def do_multiprocessing(method, workers, count):
                  for _ in range(workers)]
     for process in processes:
         process.start()
-    rows = [queue.get(timeout=60) for _ in processes]
+    rows = [queue.get(timeout=600) for _ in processes]
     for process in processes:
         process.join()
     return rows

@@ -110,9 +110,11 @@ def hostile(checks):
         kind: len(stacks) for kind, stacks in found.items()})
     honest = [("inner", 30), ("middle", 20), ("outer", 10)]
     checks.that(all(stack == honest for _, stack in found["sane"]), "the sane stack is as it is")
-    checks.that(all(len(stack) == FRAMES_MAX and set(stack) == {("here", 1), ("there", 2)}
-                    for _, stack in found["cycle"]), "the cycle ends after %d frames" % FRAMES_MAX)
     # Memory that is not there just then is not waited for.
+    short = [stack for _, stack in found["cycle"] if len(stack) < FRAMES_MAX]
+    checks.that(all(set(stack) <= {("here", 1), ("there", 2)} for _, stack in found["cycle"]) and
+                max(len(stack) for _, stack in found["cycle"]) == FRAMES_MAX and len(short) <= len(found["cycle"]) / 20,
+                "the cycle ends after %d frames, but for %d of %d" % (FRAMES_MAX, len(short), len(found["cycle"])))
     short = [stack for _, stack in found["deep"] if len(stack) < FRAMES_MAX]
     checks.that(all(stack == [("recursion", 5)] * len(stack) for _, stack in found["deep"]) and
                 max(len(stack) for _, stack in found["deep"]) == FRAMES_MAX and len(short) <= len(found["deep"]) / 20,
