@@ -6,6 +6,7 @@
 #define RLS_INTERPRETER_BPF_H
 
 #include "bpf/shared/maps.bpf.h"
+#include "bpf/shared/state_in_use.bpf.h"
 #include "bpf/wire/stack.h"
 
 struct interpreters_map {
@@ -27,11 +28,6 @@ struct images_map {
 extern struct interpreters_map interpreters SEC(".maps");
 extern struct images_map images SEC(".maps");
 
-static __always_inline bool read_word(__u64 address, __u64 *out)
-{
-	return !bpf_probe_read_user(out, sizeof(*out), (void *)address);
-}
-
 /* Whether the thread that runs here may be in Python when it is in nothing that is probed. An engine's own thread
  * (autograd's) is not, though it frees Python's objects and is called back by libraries that nobody knows: it
  * has no Python frame. */
@@ -39,11 +35,11 @@ SUBPROGRAM bool may_be_in_python(__u32 pid)
 {
 	struct rls_wire_interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &pid);
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 state = 0, frame = 0;
+	__u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase), state = 0, frame = 0;
 
-	if (!interpreter ||
-	    !read_word(BPF_CORE_READ(task, thread.fsbase) + interpreter->slot, &state))
+	if (!interpreter || !read_word(thread_pointer + interpreter->slot, &state))
 		return true;
+	state = state_in_use(interpreter, thread_pointer, state);
 	/* Of an image the slot is another process's, and is looked up anew. */
 	if (!state)
 		return !interpreter->code_type;

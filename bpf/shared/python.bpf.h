@@ -21,7 +21,10 @@ static __always_inline __u64 innermost_frame(struct task_struct *task,
 	__u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase), state = 0, frame = 0;
 
 	*end = RLS_STACK_NO_STATE;
-	if (!thread_pointer || !read_word(thread_pointer + interpreter->slot, &state) || !state)
+	if (!thread_pointer || !read_word(thread_pointer + interpreter->slot, &state))
+		return 0;
+	state = state_in_use(interpreter, thread_pointer, state);
+	if (!state)
 		return 0;
 	*end = RLS_STACK_FAULT;
 	if (!read_word(state + interpreter->thread_frame, &frame))

@@ -68,11 +68,15 @@ struct rls_wire_interpreter {
 	RLS_U8 code_pointers_more; /* after the first, code_file */
 	RLS_U8 c_frame_back;
 	RLS_U8 frame_is_entry; /* 0: entry frames are the shims */
-	RLS_U8 reserved[5];
+	/* With the addresses below, where the state is that a thread runs in (bpf/shared/state_in_use.bpf.h). */
+	RLS_U8 interpreter_next, interpreter_threads, thread_next, thread_interpreter;
+	RLS_U8 thread_c_stack; /* where a state has an address of its thread's C stack; 0: nowhere */
 	RLS_U64 code_type; /* what code objects point to as their type; 0: unknown */
+	RLS_U64 interpreters; /* where the first of the list is, the main one behind it; 0: the slot says */
+	RLS_U64 holders[2]; /* where the state is that holds the GIL, and that did so last */
 };
 
-/* images: what is executed → as above, but for code_type: for a process as soon as it executes it. */
+/* images: what is executed → as above, but for these addresses: for a process as soon as it executes it. */
 #define RLS_IMAGES_MAX 256
 struct rls_wire_image {
 	RLS_U64 inode;
@@ -98,7 +102,7 @@ _Static_assert(offsetof(struct rls_wire_stack, frame) == RLS_STACK_HEAD_BYTES, "
 _Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_WALK_FRAMES_MAX,
 	       "stack");
 _Static_assert(sizeof(struct rls_wire_waited) == 32, "waited");
-_Static_assert(sizeof(struct rls_wire_interpreter) == 40, "interpreter");
+_Static_assert(sizeof(struct rls_wire_interpreter) == 64, "interpreter");
 _Static_assert(sizeof(struct rls_wire_image) == 16, "image");
 #endif
 

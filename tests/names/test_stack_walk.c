@@ -232,6 +232,120 @@ static void offsets_that_no_layout_has_are_refused(void **state)
 	assert_int_equal(walk(&interpreter, THREAD).frames, 0);
 }
 
+/* ---- subinterpreters: a thread's slot has its first state all the time ---- */
+
+#define LISTED (BASE + 0x400) /* the newest interpreter, the main one */
+#define INTERPRETER (BASE + 0x500) /* 0x40 bytes each: the main one, another */
+#define OTHER_STATE (BASE + 0x1400)
+#define OTHERS_CODE 5 /* of the one frame that the other state has */
+#define STACK (BASE + 0x30000)
+#define C_STACK 80 /* where a state has an address of the C stack */
+
+static struct rls_wire_interpreter with_subinterpreter(uint8_t c_stack)
+{
+	struct rls_wire_interpreter interpreter = layout;
+
+	interpreter.interpreters = LISTED;
+	interpreter.interpreter_threads = 8;
+	interpreter.thread_next = 8;
+	interpreter.thread_interpreter = 16;
+	interpreter.thread_c_stack = c_stack;
+	lay_out(3);
+	put(LISTED, INTERPRETER + 0x40);
+	put(LISTED + 8, INTERPRETER);
+	put(INTERPRETER + 0x40, INTERPRETER);
+	put(INTERPRETER + 8, STATE);
+	put(INTERPRETER + 0x48, OTHER_STATE);
+	put(STATE + 16, INTERPRETER);
+	put(OTHER_STATE + 16, INTERPRETER + 0x40);
+	put(OTHER_STATE + 56, frame_at(OTHERS_CODE));
+	put(frame_at(OTHERS_CODE), code_at(OTHERS_CODE));
+	put(frame_at(OTHERS_CODE) + 56, code_at(OTHERS_CODE) + 192);
+	put(code_at(OTHERS_CODE) + 8, CODE_TYPE);
+	return interpreter;
+}
+
+/* The code of the innermost frame of a thread with this stack pointer. */
+static uint64_t innermost_code(const struct rls_wire_interpreter *interpreter,
+			       uint64_t stack_pointer)
+{
+	struct rls_wire_stack stack = {.stack_pointer = stack_pointer};
+
+	rls_stack_walk(&memory.space, interpreter, THREAD, &stack);
+	assert_int_equal(stack.end, RLS_STACK_WHOLE);
+	assert_true(stack.frames);
+	return stack.frame[0].code;
+}
+
+static void the_c_stack_shows_which_state_is_in_use(void **state)
+{
+	const struct rls_wire_interpreter interpreter = with_subinterpreter(C_STACK);
+
+	(void)state;
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+	put(STATE + C_STACK, STACK + 0x200);
+	put(OTHER_STATE + C_STACK, STACK + 0x100); /* entered later */
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(OTHERS_CODE));
+	assert_int_equal(innermost_code(&interpreter, 0), code_at(0));
+	put(OTHER_STATE + C_STACK, STACK + 0x300); /* entered before */
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+	put(OTHER_STATE + C_STACK, STACK - 8); /* another thread's */
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+}
+
+static void a_thread_ends_its_stack(void **state)
+{
+	struct rls_wire_interpreter interpreter = with_subinterpreter(C_STACK);
+	struct rls_wire_stack stack = {.stack_pointer = BASE + 0x100};
+	const uint64_t thread = BASE + 0x800;
+
+	(void)state;
+	interpreter.slot = 0x40;
+	put(thread + 0x40, STATE);
+	put(OTHER_STATE + C_STACK, thread + 8);
+	rls_stack_walk(&memory.space, &interpreter, thread, &stack);
+	assert_int_equal(stack.frame[0].code, code_at(0));
+	put(OTHER_STATE + C_STACK, thread - 8);
+	rls_stack_walk(&memory.space, &interpreter, thread, &stack);
+	assert_int_equal(stack.frame[0].code, code_at(OTHERS_CODE));
+	put(thread + 0x40, 0); /* it has no state of its own */
+	rls_stack_walk(&memory.space, &interpreter, thread, &stack);
+	assert_int_equal(stack.frame[0].code, code_at(OTHERS_CODE));
+}
+
+static void a_frame_on_the_stack_shows_which_state_is_in_use(void **state)
+{
+	const struct rls_wire_interpreter interpreter = with_subinterpreter(0);
+
+	(void)state;
+	put(STACK + 0x40, frame_at(0));
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+	put(STACK + 0xff8, frame_at(OTHERS_CODE));
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(OTHERS_CODE));
+	assert_int_equal(innermost_code(&interpreter, STACK - 0x40),
+			 code_at(0)); /* too far above */
+	put(OTHER_STATE + 56, 0); /* it runs nothing; the stack has a 0 */
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+}
+
+static void lists_of_states_may_be_hostile(void **state)
+{
+	const struct rls_wire_interpreter interpreter = with_subinterpreter(C_STACK);
+
+	(void)state;
+	put(OTHER_STATE + 8, OTHER_STATE);
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+	put(OTHER_STATE + 8, 0x500);
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+	put(INTERPRETER + 0x40, INTERPRETER + 0x40);
+	put(INTERPRETER + 0x48, 0);
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+	put(LISTED, 0x500);
+	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
+	/* At the end of memory: nothing above is a stack. */
+	assert_int_equal(innermost_code(&interpreter, BASE + sizeof(memory.bytes)), code_at(0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +357,10 @@ int main(void)
 		cmocka_unit_test(what_is_no_code_object_ends_the_walk),
 		cmocka_unit_test(circles_end),
 		cmocka_unit_test(offsets_that_no_layout_has_are_refused),
+		cmocka_unit_test(the_c_stack_shows_which_state_is_in_use),
+		cmocka_unit_test(a_thread_ends_its_stack),
+		cmocka_unit_test(a_frame_on_the_stack_shows_which_state_is_in_use),
+		cmocka_unit_test(lists_of_states_may_be_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #define NONE RLS_FRAMES_NO_OFFSET
 #define THREADS_MAX 64 /* looked at; more would tell nothing new */
+#define INTERPRETERS_MAX 32
 /* Where in glibc's and musl's thread descriptor, x86-64, a thread's own values may lie. */
 #define SLOT_FIRST 0x80
 #define SLOT_END 0x900
@@ -19,6 +20,9 @@ struct listed_thread {
 static const struct rls_frame_layout layouts[] = {
 	{.minor = 8,
 	 .runtime_interpreters = 32,
+	 .runtime_current = 1368,
+	 .runtime_last_holder = 1160,
+	 .thread_interpreter = 16,
 	 .interpreter_threads = 8,
 	 .thread_next = 8,
 	 .interpreter_modules = 56,
@@ -40,6 +44,9 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 9,
 	 .runtime_interpreters = 32,
+	 .runtime_current = 568,
+	 .runtime_last_holder = 360,
+	 .thread_interpreter = 16,
 	 .interpreter_threads = 8,
 	 .thread_next = 8,
 	 .interpreter_modules = 856,
@@ -61,6 +68,10 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 10,
 	 .runtime_interpreters = 32,
+	 .runtime_current = 568,
+	 .runtime_last_holder = 360,
+	 .thread_interpreter = 16,
+	 .thread_c_stack = 48,
 	 .interpreter_threads = 8,
 	 .thread_next = 8,
 	 .interpreter_modules = 856,
@@ -82,6 +93,10 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 11,
 	 .runtime_interpreters = 40,
+	 .runtime_current = 576,
+	 .runtime_last_holder = 368,
+	 .thread_interpreter = 16,
+	 .thread_c_stack = 56,
 	 .interpreter_threads = 16,
 	 .thread_next = 8,
 	 .interpreter_modules = 888,
@@ -126,6 +141,7 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 13,
 	 .runtime_interpreters = 632,
+	 .interpreter_next = 7264,
 	 .interpreter_threads = 7344,
 	 .thread_next = 8,
 	 .interpreter_modules = 7656,
@@ -148,6 +164,7 @@ static const struct rls_frame_layout layouts[] = {
 	{.minor = 13,
 	 .free_threaded = true,
 	 .runtime_interpreters = 632,
+	 .interpreter_next = 7264,
 	 .interpreter_threads = 7344,
 	 .thread_next = 8,
 	 .interpreter_modules = 7664,
@@ -169,6 +186,7 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 32},
 	{.minor = 14,
 	 .runtime_interpreters = 808,
+	 .interpreter_next = 7272,
 	 .interpreter_threads = 7344,
 	 .thread_next = 8,
 	 .interpreter_modules = 7688,
@@ -207,16 +225,15 @@ static bool read_pointer(const struct rls_live_space *live, uint64_t address, ui
 	return rls_space_read(&live->space, address, out, sizeof(*out));
 }
 
-/* The main interpreter's threads, the newest first. */
-static size_t list_threads(const struct rls_live_space *live, uint64_t runtime,
-			   const struct rls_frame_layout *layout, struct listed_thread *threads)
+/* Its threads, the newest first, after those that are listed. Returns how many are listed then. */
+static size_t list_of_one(const struct rls_live_space *live, uint64_t interpreter,
+			  const struct rls_frame_layout *layout, struct listed_thread *threads,
+			  size_t count)
 {
-	uint64_t interpreter, state;
-	size_t count = 0;
+	uint64_t state;
 
-	if (!read_pointer(live, runtime + layout->runtime_interpreters, &interpreter) ||
-	    !interpreter || !read_pointer(live, interpreter + layout->interpreter_threads, &state))
-		return 0;
+	if (!read_pointer(live, interpreter + layout->interpreter_threads, &state))
+		return count;
 	for (int step = 0; state && step < STEPS_MAX && count < THREADS_MAX; step++) {
 		struct listed_thread *thread = &threads[count];
 
@@ -226,6 +243,41 @@ static size_t list_threads(const struct rls_live_space *live, uint64_t runtime,
 			break;
 		count += thread->thread_pointer != 0;
 	}
+	return count;
+}
+
+/* The main interpreter, and then those that it has made (subinterpreters), the newest first. */
+static size_t list_interpreters(const struct rls_live_space *live, uint64_t runtime,
+				const struct rls_frame_layout *layout,
+				uint64_t interpreters[INTERPRETERS_MAX])
+{
+	uint64_t ends[2], at; /* the newest, the main one */
+	size_t count = 0;
+
+	if (!rls_space_read(&live->space, runtime + layout->runtime_interpreters, ends,
+			    sizeof(ends)) ||
+	    !ends[0])
+		return 0;
+	if (ends[1])
+		interpreters[count++] = ends[1];
+	at = ends[0];
+	for (int step = 0; at && step < STEPS_MAX && count < INTERPRETERS_MAX; step++) {
+		if (at != ends[1])
+			interpreters[count++] = at;
+		if (!read_pointer(live, at + layout->interpreter_next, &at))
+			break;
+	}
+	return count;
+}
+
+static size_t list_threads(const struct rls_live_space *live, uint64_t runtime,
+			   const struct rls_frame_layout *layout, struct listed_thread *threads)
+{
+	uint64_t interpreters[INTERPRETERS_MAX];
+	size_t found = list_interpreters(live, runtime, layout, interpreters), count = 0;
+
+	for (size_t i = 0; i < found; i++)
+		count = list_of_one(live, interpreters[i], layout, threads, count);
 	return count;
 }
 
@@ -279,23 +331,41 @@ int rls_frame_slot_find(pid_t pid, const struct rls_python *python,
 	return count ? most_common_place(&live, threads, count, out) : -ENOENT;
 }
 
-int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
-			    const struct rls_frame_layout *layout, uint64_t *out)
+/* 0; -ENOENT: it has no dictionary of modules. */
+static int modules_of(const struct rls_live_space *live, uint64_t interpreter,
+		      const struct rls_python *python, const struct rls_frame_layout *layout,
+		      uint64_t *out)
 {
 	struct {
 		uint64_t type, used;
 	} dictionary;
-	_cleanup_live_space_ struct rls_live_space live;
-	uint64_t interpreter, modules;
+	uint64_t modules;
 
-	rls_live_space_open(&live, pid);
-	if (!python->dict_type ||
-	    !read_pointer(&live, python->runtime + layout->runtime_interpreters, &interpreter) ||
-	    !read_pointer(&live, interpreter + layout->interpreter_modules, &modules) ||
-	    !rls_space_read(&live.space, modules + layout->object_bytes - sizeof(uint64_t),
+	if (!read_pointer(live, interpreter + layout->interpreter_modules, &modules) ||
+	    !rls_space_read(&live->space, modules + layout->object_bytes - sizeof(uint64_t),
 			    &dictionary, sizeof(dictionary)) ||
 	    dictionary.type != python->dict_type)
 		return -ENOENT;
 	*out = dictionary.used;
 	return 0;
+}
+
+int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
+			    const struct rls_frame_layout *layout, uint64_t *out)
+{
+	_cleanup_live_space_ struct rls_live_space live;
+	uint64_t interpreters[INTERPRETERS_MAX], modules, sum = 0;
+	size_t count;
+
+	rls_live_space_open(&live, pid);
+	count = python->dict_type ? list_interpreters(&live, python->runtime, layout, interpreters)
+				  : 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!modules_of(&live, interpreters[i], python, layout, &modules))
+			sum += modules;
+		else if (!i)
+			return -ENOENT;
+	}
+	*out = sum;
+	return count ? 0 : -ENOENT;
 }

@@ -31,8 +31,14 @@ struct rls_frame_layout {
 	uint16_t minor;
 	bool free_threaded;
 	/* the list of threads, and the dictionary of modules */
-	uint16_t runtime_interpreters, interpreter_threads, thread_next, thread_id;
+	uint16_t runtime_interpreters; /* the newest of the list; the main one is behind it */
+	uint16_t interpreter_next, interpreter_threads, thread_next, thread_id;
 	uint16_t interpreter_modules;
+	/* The state that holds the GIL, and that did so last; 0: threads' slots follow what they run. Before 3.12 a
+	 * slot stays what it was while its thread runs a subinterpreter (userspace/python/state_in_use.h). */
+	uint16_t runtime_current, runtime_last_holder;
+	uint8_t thread_interpreter;
+	uint8_t thread_c_stack; /* an address of the C stack of the thread that runs there; 0: there is none */
 	/* from the thread's state to its innermost frame */
 	uint16_t thread_frame; /* or its C frame */
 	uint16_t c_frame_frame; /* RLS_FRAMES_NO_OFFSET: there is no C frame */
@@ -53,13 +59,13 @@ struct rls_frame_layout {
 /* NULL: none is known for this interpreter. */
 const struct rls_frame_layout *rls_frame_layout_of(const struct rls_python *python);
 
-/* The threads that its main interpreter lists (64 at most); 0 when it runs none, or cannot be
+/* The threads that its interpreters list (64 at most); 0 when it runs none, or cannot be
  * read. */
 size_t rls_frame_count_threads(pid_t pid, const struct rls_python *python,
 			       const struct rls_frame_layout *layout);
 
-/* How many modules its main interpreter has imported or begins to (the size of sys.modules), 0;
- * or -ENOENT when it has none yet, or what is there is not a dictionary. */
+/* How many modules its interpreters have imported or begin to (the sizes of sys.modules), 0;
+ * or -ENOENT when the main one has none yet, or what is there is not a dictionary. */
 int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
 			    const struct rls_frame_layout *layout, uint64_t *out);
 

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "userspace/python/state_in_use.h"
+
 #define POINTER_BITS (~3ULL) /* 3.14 keeps what kind of reference it is in the lowest */
 #define OBJECT_TYPE 8 /* where every object has its type */
 /* No known layout reaches so far; what goes beyond is not believed. */
@@ -121,13 +123,15 @@ static bool is_filled_in(const struct rls_space *space,
 /* The thread's innermost frame; 0: none, and *end says why. */
 static uint64_t innermost_frame(const struct rls_space *space,
 				const struct rls_wire_interpreter *interpreter,
-				uint64_t thread_pointer, uint8_t *end)
+				uint64_t thread_pointer, uint64_t stack_pointer, uint8_t *end)
 {
 	uint64_t state, frame;
 
 	*end = RLS_STACK_NO_STATE;
-	if (!thread_pointer || !read_word(space, thread_pointer + interpreter->slot, &state) ||
-	    !state)
+	if (!thread_pointer || !read_word(space, thread_pointer + interpreter->slot, &state))
+		return 0;
+	state = rls_state_in_use(space, interpreter, thread_pointer, stack_pointer, state);
+	if (!state)
 		return 0;
 	*end = RLS_STACK_FAULT;
 	if (!read_word(space, state + interpreter->thread_frame, &frame))
@@ -187,7 +191,8 @@ void rls_stack_walk(const struct rls_space *space, const struct rls_wire_interpr
 	if (frame_bytes(interpreter) > sizeof(walked.frame) ||
 	    code_bytes(interpreter) > sizeof(walked.code))
 		return;
-	frame = innermost_frame(space, interpreter, thread_pointer, &stack->end);
+	frame = innermost_frame(space, interpreter, thread_pointer, stack->stack_pointer,
+				&stack->end);
 	for (int step = 0; frame; step++) {
 		int found;
 

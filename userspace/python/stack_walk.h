@@ -13,7 +13,8 @@
 #include "bpf/wire/stack.h"
 #include "userspace/process/space.h"
 
-/* thread_pointer: what its thread-local variables are found by. Fills in frame, frames and end of stack. */
+/* thread_pointer: what its thread-local variables are found by. stack->stack_pointer: the thread's, or 0: then a thread in
+ * a subinterpreter may have the frames of the interpreter that it was entered from. Fills in frame, frames and end. */
 void rls_stack_walk(const struct rls_space *space, const struct rls_wire_interpreter *interpreter,
 		    uint64_t thread_pointer, struct rls_wire_stack *stack);
 

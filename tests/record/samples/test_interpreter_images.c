@@ -32,10 +32,10 @@ void __wrap_rls_kernel_set_image(struct rls_kernel *kernel, dev_t device, ino_t 
 }
 
 static struct rls_wire_interpreter wire_of(const struct rls_frame_layout *layout, uint32_t slot,
-					   uint64_t code_type)
+					   const struct rls_python *found)
 {
 	return (struct rls_wire_interpreter){
-		.slot = slot, .code_type = code_type, .frame_code = layout->frame_code};
+		.slot = slot, .code_type = found->code_type, .frame_code = layout->frame_code};
 }
 
 static char folder[] = "/tmp/rls-images-XXXXXX";

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/process/living_thread.h"
 
 /* Of a process's first thread-specific key, which CPython makes before anything else does: in
  * glibc's thread descriptor. */
@@ -34,14 +35,15 @@ static void image_set(struct rls_interpreter_images *images, struct rls_kernel *
 		image = &images->all[images->count++];
 	*image = (struct rls_interpreter_image){file->st_dev, file->st_ino, layout, *wire};
 	image->wire.code_type = 0;
+	image->wire.interpreters = image->wire.holders[0] = image->wire.holders[1] = 0;
 	rls_kernel_set_image(kernel, file->st_dev, file->st_ino, &image->wire);
 }
 
 static bool executable_of(pid_t pid, struct stat *out)
 {
-	char path[32];
+	char path[RLS_PROCESS_PATH_BYTES];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	rls_process_path(path, pid, "exe");
 	return !stat(path, out);
 }
 
@@ -58,7 +60,7 @@ void rls_interpreter_images_learn(struct rls_interpreter_images *images, struct 
 void rls_interpreter_images_expect(
 	struct rls_interpreter_images *images, struct rls_kernel *kernel, const char *path,
 	struct rls_wire_interpreter (*wire)(const struct rls_frame_layout *layout, uint32_t slot,
-					    uint64_t code_type))
+					    const struct rls_python *found))
 {
 	struct rls_python python = {.runtime = 1}; /* it will have one */
 	struct rls_wire_interpreter found;
@@ -76,7 +78,7 @@ void rls_interpreter_images_expect(
 	layout = rls_frame_layout_of(&python);
 	if (!layout)
 		return;
-	found = wire(layout, FIRST_KEY_SLOT, 0);
+	found = wire(layout, FIRST_KEY_SLOT, &python);
 	image_set(images, kernel, &file, layout, &found);
 }
 

@@ -21,7 +21,7 @@ struct rls_interpreter_image {
 	dev_t device;
 	ino_t inode;
 	const struct rls_frame_layout *layout;
-	struct rls_wire_interpreter wire; /* without code_type, which is where it is loaded */
+	struct rls_wire_interpreter wire; /* without addresses: they depend on where it is loaded */
 };
 
 /* Zeroed: empty. */
@@ -39,7 +39,7 @@ void rls_interpreter_images_learn(struct rls_interpreter_images *images, struct 
 void rls_interpreter_images_expect(
 	struct rls_interpreter_images *images, struct rls_kernel *kernel, const char *path,
 	struct rls_wire_interpreter (*wire)(const struct rls_frame_layout *layout, uint32_t slot,
-					    uint64_t code_type));
+					    const struct rls_python *found));
 /* What the process executes; NULL: nothing that is known. */
 const struct rls_interpreter_image *
 rls_interpreter_images_of(const struct rls_interpreter_images *images, pid_t pid);

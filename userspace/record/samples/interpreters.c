@@ -146,11 +146,21 @@ static int python_get(const struct rls_interpreters *interpreters, struct rls_ta
 }
 
 static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *layout, uint32_t slot,
-					       uint64_t code_type)
+					       const struct rls_python *found)
 {
+	uint64_t runtime = layout->runtime_current ? found->runtime : 0;
+
 	return (struct rls_wire_interpreter){
 		.slot = slot,
-		.code_type = code_type,
+		.code_type = found->code_type,
+		.interpreter_next = (uint8_t)layout->interpreter_next,
+		.interpreter_threads = (uint8_t)layout->interpreter_threads,
+		.thread_next = (uint8_t)layout->thread_next,
+		.thread_interpreter = layout->thread_interpreter,
+		.thread_c_stack = layout->thread_c_stack,
+		.interpreters = runtime ? runtime + layout->runtime_interpreters : 0,
+		.holders = {runtime ? runtime + layout->runtime_current : 0,
+			    runtime ? runtime + layout->runtime_last_holder : 0},
 		.thread_frame = layout->thread_frame,
 		.c_frame_frame = layout->c_frame_frame,
 		.c_frame_back = layout->c_frame_back,
@@ -244,7 +254,7 @@ static int find_interpreter(struct rls_interpreters *interpreters, pid_t pid, st
 	rls_mappings_release(&mappings);
 	if (r)
 		return r;
-	wire = on_the_wire(layout, slot, found.code_type);
+	wire = on_the_wire(layout, slot, &found);
 	r = set_interpreter(interpreters, pid, python, layout, &wire);
 	if (r)
 		return r;
