@@ -263,6 +263,18 @@ static void edges_speak_of_names_sent_before(void **state)
 			       "14 7/8 operation -\n");
 }
 
+static void operations_that_lie_too_deep_are_noticed(void **state)
+{
+	uint16_t depth = 1;
+
+	send_name(*state, 7, 0x100, "again");
+	for (; depth <= RLS_OPERATION_DEPTH_MAX; depth++)
+		send_edge(*state, 7, 8, depth, RLS_EDGE_PUSH, depth, 0x100);
+	assert_false(rls_translator_oddities(*state)->too_deep);
+	send_edge(*state, 7, 8, depth, RLS_EDGE_PUSH, depth, 0x100);
+	assert_true(rls_translator_oddities(*state)->too_deep);
+}
+
 static void unknown_names_are_operations_all_the_same(void **state)
 {
 	send_name(*state, 6, 0x100, "of another process");
@@ -445,6 +457,7 @@ int main(void)
 		TEST(samples_are_charged_with_hits),
 		TEST(final_states_are_handed_on),
 		TEST(edges_speak_of_names_sent_before),
+		TEST(operations_that_lie_too_deep_are_noticed),
 		TEST(unknown_names_are_operations_all_the_same),
 		TEST(a_name_is_cut_to_its_field),
 		TEST(phases_and_process_names),

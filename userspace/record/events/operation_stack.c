@@ -10,8 +10,10 @@ static void remove_at(struct rls_operation_stack *stack, uint32_t index)
 static bool operation_stack_append(struct rls_operation_stack *stack,
 				   const struct rls_operation_entry *entry)
 {
-	if (stack->count == RLS_OPERATION_DEPTH_MAX)
+	if (stack->count == RLS_OPERATION_DEPTH_MAX) {
+		stack->overflowed = true;
 		return false;
+	}
 	stack->entries[stack->count++] = *entry;
 	return true;
 }

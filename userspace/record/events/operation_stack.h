@@ -22,6 +22,7 @@ struct rls_operation_entry {
 struct rls_operation_stack {
 	uint32_t count; /* entries beyond RLS_OPERATION_DEPTH_MAX are not distinguished */
 	uint32_t unkept; /* ranges without a token among those, open */
+	bool overflowed; /* there were entries beyond */
 	struct rls_operation_entry entries[RLS_OPERATION_DEPTH_MAX];
 };
 

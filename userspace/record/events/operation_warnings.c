@@ -16,6 +16,14 @@ int rls_operation_warnings_report(const struct rls_operation_oddities *oddities,
 			output, time_ns,
 			"a process has more than 65536 names of operations and phases: "
 			"later ones are all reported as (other)");
+	if (!r && oddities->too_deep) {
+		snprintf(
+			text, sizeof(text),
+			"more than %d operations were active on one thread, each within the other: "
+			"the time of inner ones counts as that of the innermost of these %d",
+			RLS_OPERATION_DEPTH_MAX, RLS_OPERATION_DEPTH_MAX);
+		r = rls_event_output_warn(output, time_ns, text);
+	}
 	if (r || !oddities->disorders)
 		return r;
 	snprintf(text, sizeof(text),

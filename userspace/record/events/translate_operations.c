@@ -106,6 +106,7 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 	switch (edge->kind) {
 	case RLS_EDGE_PUSH:
 		rls_operation_stack_push(&thread->operations, edge->depth, name);
+		translator->oddities.too_deep |= thread->operations.overflowed;
 		break;
 	case RLS_EDGE_POP:
 		rls_operation_stack_pop(&thread->operations, edge->depth);
@@ -198,6 +199,7 @@ static int push_range(struct rls_translator *translator, struct rls_live_process
 							 record->header.time_ns);
 		if (!r)
 			rls_operation_stack_push_range(&thread->operations, name, record->token);
+		translator->oddities.too_deep |= thread->operations.overflowed;
 		return r;
 	}
 	if (record->token) { /* whatever had it is over; its own pop will find nothing to end */
