@@ -56,7 +56,9 @@ enum rls_event_kind {
 	RLS_EVENT_MEMORY_LINE = 27, /* what a line has allocated and freed, so far */
 	RLS_EVENT_MEMORY_AGES = 28, /* how long its blocks lived, so far */
 	RLS_EVENT_MEMORY_USE = 29, /* what a process, or it on one GPU, uses at an instant */
-	RLS_EVENT_MAX = 30,
+	RLS_EVENT_COPY_LINE = 30, /* what a line has copied, so far */
+	RLS_EVENT_GPU_COPY = 31, /* what one copy on a GPU has moved */
+	RLS_EVENT_MAX = 32,
 };
 
 /* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
@@ -100,6 +102,15 @@ enum rls_memory_method {
 	RLS_MEMORY_SAMPLED = 1, /* some blocks, each of which stands for others */
 	RLS_MEMORY_SCALED = 2, /* every block in windows */
 	RLS_MEMORY_METHOD_MAX = 3,
+};
+
+/* From which memory to which. */
+enum rls_copy_kind {
+	RLS_COPY_H2H = 0, /* from main memory to main memory */
+	RLS_COPY_H2D = 1, /* to a GPU */
+	RLS_COPY_D2H = 2,
+	RLS_COPY_D2D = 3,
+	RLS_COPY_KIND_MAX = 4,
 };
 
 /* Where the blocks of an event were allocated. Events of equal fields are of the same line. */
@@ -235,6 +246,17 @@ struct rls_event {
 			uint64_t error_bytes; /* of alloc_bytes, one standard deviation */
 			enum rls_memory_method method;
 		} memory_line;
+		struct { /* sums since the recording began */
+			struct rls_memory_line of; /* of no source */
+			enum rls_copy_kind kind;
+			uint64_t copies;
+			uint64_t bytes; /* that were written */
+		} copy_line;
+		struct {
+			uint64_t correlation; /* of its launch; 0: none */
+			enum rls_copy_kind kind;
+			uint64_t bytes;
+		} gpu_copy;
 		struct { /* blocks that lived from_ns <= ns < to_ns */
 			struct rls_memory_line of;
 			bool freed; /* else they live at time_ns, and that is their age */

@@ -18,6 +18,14 @@ static const char *const methods[] = {
 };
 _Static_assert(sizeof(methods) / sizeof(methods[0]) == RLS_MEMORY_METHOD_MAX, "a name per method");
 
+static const char *const copy_kinds[] = {
+	[RLS_COPY_H2H] = "h2h",
+	[RLS_COPY_H2D] = "h2d",
+	[RLS_COPY_D2H] = "d2h",
+	[RLS_COPY_D2D] = "d2d",
+};
+_Static_assert(sizeof(copy_kinds) / sizeof(copy_kinds[0]) == RLS_COPY_KIND_MAX, "a name per kind");
+
 /* -1: none of them. */
 static int find_word(const char *const *words, int count, const char *name)
 {
@@ -50,6 +58,21 @@ const char *rls_memory_method_name(enum rls_memory_method method)
 int rls_memory_method_parse(const char *name, enum rls_memory_method *out)
 {
 	int found = find_word(methods, RLS_MEMORY_METHOD_MAX, name);
+
+	if (found < 0)
+		return -EINVAL;
+	*out = found;
+	return 0;
+}
+
+const char *rls_copy_kind_name(enum rls_copy_kind kind)
+{
+	return (unsigned int)kind < RLS_COPY_KIND_MAX ? copy_kinds[kind] : "unknown";
+}
+
+int rls_copy_kind_parse(const char *name, enum rls_copy_kind *out)
+{
+	int found = find_word(copy_kinds, RLS_COPY_KIND_MAX, name);
 
 	if (found < 0)
 		return -EINVAL;

@@ -1,4 +1,4 @@
-/* What counts memory, and how it was counted (event.h), by name. */
+/* What counts memory, how it was counted, and kinds of copies (event.h), by name. */
 #ifndef RLS_MEMORY_WORDS_H
 #define RLS_MEMORY_WORDS_H
 
@@ -15,5 +15,11 @@ const char *rls_memory_method_name(enum rls_memory_method method);
 
 /* 0, or -EINVAL for another word. */
 int rls_memory_method_parse(const char *name, enum rls_memory_method *out);
+
+/* "h2h", "h2d", "d2h", "d2d": h is main memory, d a GPU's. Static storage. */
+const char *rls_copy_kind_name(enum rls_copy_kind kind);
+
+/* 0, or -EINVAL for another word. */
+int rls_copy_kind_parse(const char *name, enum rls_copy_kind *out);
 
 #endif

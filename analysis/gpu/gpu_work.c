@@ -26,6 +26,13 @@ void rls_gpu_work_free(struct rls_gpu_work *work)
 		work->devices = device->next;
 		free_device(device);
 	}
+	while (work->copied) {
+		struct rls_gpu_copied *copied = work->copied;
+
+		work->copied = copied->next;
+		free(copied);
+	}
+	rls_index_map_free(&work->copied_map);
 	rls_index_map_free(&work->device_map);
 	rls_index_map_free(&work->launched_map);
 	rls_index_map_free(&work->launch_map);
@@ -106,13 +113,55 @@ static void file_idle(struct rls_launched *launched, const struct rls_gpu_interv
 	rls_add_bounded(&launched->idle_ns[RLS_IDLE_QUEUE], idle_ns - late_ns);
 }
 
+static int find_copied(struct rls_gpu_work *work, const struct rls_launch *launch,
+		       struct rls_gpu_copied **out)
+{
+	struct rls_gpu_copied *copied =
+		rls_index_map_get(&work->copied_map, launch->phase, launch->operation);
+	int err;
+
+	if (!copied) {
+		copied = calloc(1, sizeof(*copied));
+		if (!copied)
+			return -ENOMEM;
+		err = rls_index_map_put(&work->copied_map, launch->phase, launch->operation,
+					copied);
+		if (err) {
+			free(copied);
+			return err;
+		}
+		copied->phase = launch->phase;
+		copied->operation = launch->operation;
+		copied->next = work->copied;
+		work->copied = copied;
+	}
+	*out = copied;
+	return 0;
+}
+
+static int file_copy(struct rls_gpu_work *work, const struct rls_gpu_interval *interval,
+		     const struct rls_launch *launch)
+{
+	struct rls_gpu_copied *copied;
+	int err = find_copied(work, launch, &copied);
+
+	if (err)
+		return err;
+	rls_add_bounded(&copied->copies[interval->copy], 1);
+	rls_add_bounded(&copied->bytes[interval->copy], interval->copied_bytes);
+	return 0;
+}
+
 static int file_interval(struct rls_gpu_work *work, const struct rls_gpu_interval *interval,
 			 const struct rls_launch *launch)
 {
 	static const struct rls_launch nowhere;
 	struct rls_launched *launched;
-	int err = find_launched(work, interval->device, launch ? launch : &nowhere, &launched);
+	int err;
 
+	if (!interval->device)
+		return file_copy(work, interval, launch ? launch : &nowhere);
+	err = find_launched(work, interval->device, launch ? launch : &nowhere, &launched);
 	if (err)
 		return err;
 	rls_gpu_busy_add(&launched->busy, interval->start_ns, interval->end_ns);
@@ -268,6 +317,20 @@ int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 	if (in_life && (interval.kind == RLS_GPU_KERNEL || interval.kind == RLS_GPU_GRAPH))
 		add_to_windows(device, interval.start_ns - life_start_ns,
 			       interval.end_ns - life_start_ns);
+	return wait_for_launch(work, &interval);
+}
+
+int rls_gpu_work_copy(struct rls_gpu_work *work, const struct rls_event *event)
+{
+	const struct rls_gpu_interval interval = {
+		.start_ns = event->time_ns,
+		.end_ns = event->time_ns,
+		.correlation = event->gpu_copy.correlation,
+		.kind = RLS_GPU_MEMCPY,
+		.copy = event->gpu_copy.kind,
+		.copied_bytes = event->gpu_copy.bytes,
+	};
+
 	return wait_for_launch(work, &interval);
 }
 

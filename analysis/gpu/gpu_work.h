@@ -47,6 +47,15 @@ struct rls_launched {
 	uint64_t idle_ns[RLS_IDLE_MAX]; /* of the device, until this work began */
 };
 
+/* What one operation copied. */
+struct rls_gpu_copied {
+	struct rls_gpu_copied *next;
+	rls_string_id phase;
+	rls_string_id operation;
+	uint64_t copies[RLS_COPY_KIND_MAX];
+	uint64_t bytes[RLS_COPY_KIND_MAX];
+};
+
 struct rls_gpu_device {
 	struct rls_gpu_device *next;
 	uint32_t device;
@@ -70,12 +79,14 @@ struct rls_launch {
 };
 
 struct rls_gpu_interval {
-	struct rls_gpu_device *device;
+	struct rls_gpu_device *device; /* NULL: no interval but what a copy moved */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t idle_since_ns; /* the device, until start_ns; start_ns: it was busy */
 	uint64_t correlation; /* 0: none */
 	enum rls_gpu_kind kind;
+	enum rls_copy_kind copy;
+	uint64_t copied_bytes;
 };
 
 /* Zeroed: none yet. */
@@ -83,6 +94,8 @@ struct rls_gpu_work {
 	struct rls_gpu_device *devices;
 	struct rls_index_map device_map;
 	struct rls_index_map launched_map; /* (device, phase and operation) */
+	struct rls_gpu_copied *copied;
+	struct rls_index_map copied_map; /* (phase, operation) */
 
 	struct rls_launch *launches; /* ring, oldest overwritten */
 	size_t launch_capacity;
@@ -103,6 +116,9 @@ int rls_gpu_work_launch(struct rls_gpu_work *work, const struct rls_launch *laun
  * the process's life, in_life says that its end has not been seen. 0, or -ENOMEM. */
 int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 		     uint64_t life_start_ns, bool in_life);
+
+/* What a copy moved: a GPU_COPY event. 0, or -ENOMEM. */
+int rls_gpu_work_copy(struct rls_gpu_work *work, const struct rls_event *event);
 
 /* No more launches will come: files what still waits. 0, or -ENOMEM. */
 int rls_gpu_work_finish(struct rls_gpu_work *work);

@@ -25,6 +25,18 @@ static void slice_line(const struct rls_memory_sums *before, struct rls_event *e
 	event->memory_line.peak_bytes = 0;
 }
 
+static bool slice_copies(const struct rls_copies *before, struct rls_event *event)
+{
+	const struct rls_copy_place *place =
+		rls_copies_find(before, &event->copy_line.of, event->copy_line.kind);
+
+	if (!place)
+		return true;
+	take_away(&event->copy_line.copies, place->copies);
+	take_away(&event->copy_line.bytes, place->bytes);
+	return event->copy_line.copies != 0;
+}
+
 /* Which blocks became how old in the slice is not known of a line that had some before. */
 bool rls_memory_slice(const struct rls_memory_totals *before,
 		      const struct rls_process_memory *memory, struct rls_event *event)
@@ -32,8 +44,11 @@ bool rls_memory_slice(const struct rls_memory_totals *before,
 	const struct rls_memory_line *of = event->kind == RLS_EVENT_MEMORY_LINE
 						   ? &event->memory_line.of
 						   : &event->memory_ages.of;
-	const struct rls_memory_place *place = rls_memory_totals_find(before, memory, of);
+	const struct rls_memory_place *place;
 
+	if (event->kind == RLS_EVENT_COPY_LINE)
+		return slice_copies(&memory->copies, event);
+	place = rls_memory_totals_find(before, memory, of);
 	if (!place)
 		return true;
 	if (event->kind == RLS_EVENT_MEMORY_AGES)

@@ -9,7 +9,7 @@
 
 #include "analysis/memory/memory_totals.h"
 
-/* Makes a MEMORY_LINE or MEMORY_AGES event of a process the part of it after what the totals have. False:
+/* Makes a MEMORY_LINE, MEMORY_AGES or COPY_LINE event of a process the part of it after what the totals have. False:
  * there is none. */
 bool rls_memory_slice(const struct rls_memory_totals *before,
 		      const struct rls_process_memory *memory, struct rls_event *event);

@@ -30,6 +30,7 @@ void rls_process_memory_free(struct rls_process_memory *memory)
 		free(use->points.items);
 		free(use);
 	}
+	rls_copies_free(&memory->copies);
 	*memory = (struct rls_process_memory){0};
 }
 
@@ -278,9 +279,29 @@ static int add_ages(struct rls_memory_totals *totals, struct rls_process_memory 
 	return place->ages.count < AGES_MAX ? rls_list_push(&place->ages, age) : 0;
 }
 
+static int add_copies(struct rls_memory_totals *totals, struct rls_process_memory *memory,
+		      const struct rls_event *event)
+{
+	struct rls_copy_place *place;
+	int err = rls_copies_get(&memory->copies, &event->copy_line.of, event->copy_line.kind,
+				 &place);
+
+	if (err == -ENOSPC) {
+		totals->left_out++;
+		return 0;
+	}
+	if (err)
+		return err;
+	place->copies = event->copy_line.copies;
+	place->bytes = event->copy_line.bytes;
+	return 0;
+}
+
 int rls_memory_totals_add(struct rls_memory_totals *totals, struct rls_process_memory *memory,
 			  const struct rls_event *event)
 {
+	if (event->kind == RLS_EVENT_COPY_LINE)
+		return add_copies(totals, memory, event);
 	if (!memory->any)
 		memory->start_ns = event->time_ns;
 	memory->any = true;

@@ -3,6 +3,7 @@
  *     MEMORY_LINE ─▶ place: sums so far, what is live, the curve of it
  *     MEMORY_AGES ─▶ its blocks by age
  *     MEMORY_USE  ─▶ use of main memory, or of a GPU's: its peak, a reduced timeline
+ *     COPY_LINE   ─▶ copies (copies.h)
  *
  * A place is a line of a program in an operation and phase, by source and device. Memory follows the
  * number of places, not the length of the trace.
@@ -18,6 +19,7 @@
 #include "analysis/base/index_map.h"
 #include "analysis/base/text_hash.h"
 #include "analysis/event/event.h"
+#include "analysis/memory/copies.h"
 #include "analysis/memory/lifetimes.h"
 #include "analysis/memory/live_curve.h"
 #include "analysis/memory/reduce_curve.h"
@@ -79,6 +81,7 @@ struct rls_process_memory {
 	uint64_t active_ns; /* of the last one that changed a place's sums */
 	struct rls_memory_place *places;
 	struct rls_used_memory *uses;
+	struct rls_copies copies;
 };
 
 /* Of a trace. Zeroed is empty. */

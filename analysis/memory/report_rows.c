@@ -5,20 +5,6 @@
 #include "analysis/memory/leak.h"
 #include "analysis/memory/memory_totals.h"
 
-static const char *const copy_kind_names[] = {
-	[RLS_COPY_H2H] = "h2h",
-	[RLS_COPY_H2D] = "h2d",
-	[RLS_COPY_D2H] = "d2h",
-	[RLS_COPY_D2D] = "d2d",
-};
-_Static_assert(sizeof(copy_kind_names) / sizeof(*copy_kind_names) == RLS_COPY_KIND_MAX,
-	       "a name each");
-
-const char *rls_copy_kind_name(enum rls_copy_kind kind)
-{
-	return (unsigned int)kind < RLS_COPY_KIND_MAX ? copy_kind_names[kind] : "";
-}
-
 static void larger(uint64_t *into, uint64_t more)
 {
 	if (more > *into)

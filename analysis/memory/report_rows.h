@@ -49,17 +49,6 @@ void rls_memory_line_add(void *into, const void *more);
 void rls_memory_line_derive(void *row);
 
 /* What was copied by a source line: bytes are those that were written. */
-enum rls_copy_kind {
-	RLS_COPY_H2H = 0, /* from main memory to main memory */
-	RLS_COPY_H2D = 1, /* to a GPU */
-	RLS_COPY_D2H = 2,
-	RLS_COPY_D2D = 3,
-	RLS_COPY_KIND_MAX = 4,
-};
-
-/* "h2h", "h2d", ... Static storage. */
-const char *rls_copy_kind_name(enum rls_copy_kind kind);
-
 struct rls_copy_row {
 	uint32_t pid;
 	const char *file;

@@ -151,6 +151,63 @@ static void add_timeline(struct rls_builder *b, const struct rls_process *proces
 	}
 }
 
+/* --- copies ------------------------------------------------------------------------- */
+
+static void note_copies(struct rls_builder *b, struct rls_copies *all,
+			const struct rls_memory_line *of, enum rls_copy_kind kind, uint64_t copies,
+			uint64_t bytes)
+{
+	int err = b->err || !copies ? 0 : rls_copies_add(all, of, kind, copies, bytes);
+
+	/* Each of the two that are added up is bounded. */
+	if (err && err != -ENOSPC)
+		b->err = err;
+}
+
+/* What the GPU copied has an operation, but no line. */
+static void note_gpu_copies(struct rls_builder *b, const struct rls_process *process,
+			    struct rls_copies *all)
+{
+	for (const struct rls_gpu_copied *c = process->gpu.copied; c; c = c->next) {
+		const struct rls_memory_line of = {.phase = c->phase, .operation = c->operation};
+
+		for (int kind = 0; kind < RLS_COPY_KIND_MAX; kind++)
+			note_copies(b, all, &of, kind, c->copies[kind], c->bytes[kind]);
+	}
+}
+
+static void add_copy(struct rls_builder *b, const struct rls_process *process,
+		     const struct rls_copy_place *place)
+{
+	double life_s = (double)(process->end_ns - process->start_ns) / 1e9;
+	struct rls_copy_row *row = rls_build_row(b, RLS_TABLE_COPIES);
+
+	if (!row)
+		return;
+	row->pid = process->pid;
+	row->file = rls_build_string(b, place->of.file);
+	row->line = place->of.line;
+	row->function = rls_build_string(b, place->of.function);
+	row->phase = rls_build_string(b, place->of.phase);
+	row->operation = rls_build_string(b, place->of.operation);
+	row->kind = place->kind;
+	row->copies = place->copies;
+	row->bytes = place->bytes;
+	row->bytes_per_s = life_s > 0 ? (double)place->bytes / life_s : 0;
+}
+
+static void add_copies(struct rls_builder *b, const struct rls_process *process)
+{
+	struct rls_copies all = {0};
+
+	for (const struct rls_copy_place *c = process->memory.copies.places; c; c = c->next)
+		note_copies(b, &all, &c->of, c->kind, c->copies, c->bytes);
+	note_gpu_copies(b, process, &all);
+	for (const struct rls_copy_place *c = all.places; c && !b->err; c = c->next)
+		add_copy(b, process, c);
+	rls_copies_free(&all);
+}
+
 void rls_build_memory(struct rls_builder *b, const struct rls_process *process)
 {
 	const struct rls_process_memory *memory = &process->memory;
@@ -163,4 +220,5 @@ void rls_build_memory(struct rls_builder *b, const struct rls_process *process)
 		add_use(b, process, u);
 		add_timeline(b, process, u);
 	}
+	add_copies(b, process);
 }

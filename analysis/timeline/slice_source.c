@@ -401,6 +401,7 @@ static bool slice_source_clip(struct cut *cut, struct rls_event *event)
 		return clip_sample(cut, event);
 	case RLS_EVENT_MEMORY_LINE:
 	case RLS_EVENT_MEMORY_AGES:
+	case RLS_EVENT_COPY_LINE:
 		return !cut->past && rls_timeline_slice_memory(&cut->swept, event);
 	default:
 		return !cut->past;

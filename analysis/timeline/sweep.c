@@ -348,6 +348,15 @@ static int on_memory(struct rls_timeline *timeline, const struct rls_event *even
 			       : rls_memory_totals_add(&timeline->memory, &process->memory, event);
 }
 
+/* As of other work, the process may have ended. */
+static int on_gpu_copy(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err = process_of(timeline, event->pid, &process);
+
+	return err ? err : rls_gpu_work_copy(&process->gpu, event);
+}
+
 static int on_library(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	const struct rls_process_library library = {
@@ -413,6 +422,8 @@ static const struct {
 	[RLS_EVENT_MEMORY_LINE] = {on_memory, true},
 	[RLS_EVENT_MEMORY_AGES] = {on_memory, true},
 	[RLS_EVENT_MEMORY_USE] = {on_memory, true},
+	[RLS_EVENT_COPY_LINE] = {on_memory, true},
+	[RLS_EVENT_GPU_COPY] = {on_gpu_copy, true},
 	[RLS_EVENT_HOST] = {on_fact, false},
 	[RLS_EVENT_CLOCK] = {on_clock, false},
 	[RLS_EVENT_LOSS] = {on_fact, false},

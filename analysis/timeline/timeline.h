@@ -208,7 +208,7 @@ void rls_timeline_shrink_overviews(struct rls_timeline *timeline);
 int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *process,
 			     const struct rls_process_library *library);
 
-/* Makes a MEMORY_LINE or MEMORY_AGES event the part of it after what was swept (memory_slice.h). False:
+/* Makes a MEMORY_LINE, MEMORY_AGES or COPY_LINE event the part of it after what was swept (memory_slice.h). False:
  * there is none. */
 bool rls_timeline_slice_memory(const struct rls_timeline *before, struct rls_event *event);
 

@@ -118,6 +118,8 @@ static int get_word(const json_t *json, enum rls_field_type type, void *out)
 		return rls_memory_source_parse(json_string_value(json), out);
 	if (type == RLS_FIELD_MEMORY_METHOD)
 		return rls_memory_method_parse(json_string_value(json), out);
+	if (type == RLS_FIELD_COPY_KIND)
+		return rls_copy_kind_parse(json_string_value(json), out);
 	return rls_gpu_kind_parse(json_string_value(json), out);
 }
 
@@ -144,6 +146,7 @@ static int get_value(struct text_reader *reader, json_t *json, const struct rls_
 	case RLS_FIELD_SAMPLE_KIND:
 	case RLS_FIELD_MEMORY_SOURCE:
 	case RLS_FIELD_MEMORY_METHOD:
+	case RLS_FIELD_COPY_KIND:
 		return get_word(json, field->type, out);
 	case RLS_FIELD_BOOL:
 		*(bool *)out = json_is_true(json);

@@ -117,6 +117,9 @@ static void write_value(FILE *out, const struct rls_event *event,
 	case RLS_FIELD_MEMORY_METHOD:
 		write_string(out, rls_memory_method_name(*(const enum rls_memory_method *)value));
 		break;
+	case RLS_FIELD_COPY_KIND:
+		write_string(out, rls_copy_kind_name(*(const enum rls_copy_kind *)value));
+		break;
 	case RLS_FIELD_BOOL:
 		fputs(*(const bool *)value ? "true" : "false", out);
 		break;

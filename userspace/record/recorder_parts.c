@@ -267,6 +267,8 @@ static int open_gpu(struct rls_recorder *recorder)
 	if (r)
 		return r;
 	rls_gpu_set_refresh(recorder->gpu, consume_control, recorder->kernel);
+	if (wants_memory(recorder))
+		rls_gpu_want_copies(recorder->gpu);
 	rls_libraries_on_cuda_entry(recorder->libraries, name_cuda_entry,
 				    rls_gpu_calls(recorder->gpu));
 	return 0;

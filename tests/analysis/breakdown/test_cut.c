@@ -459,6 +459,37 @@ static void test_memory_of_parts_sums_to_the_whole(void **unused)
 	script_end(&script);
 }
 
+static void add_copies(struct script *script, uint64_t time_ns, uint64_t copies)
+{
+	struct rls_event *event = script_add(script, RLS_EVENT_COPY_LINE, time_ns, 1, 0);
+
+	event->copy_line.of.line = 7;
+	event->copy_line.copies = copies;
+	event->copy_line.bytes = 100 * copies;
+}
+
+static void test_copies_of_parts_sum_to_the_whole(void **unused)
+{
+	struct rls_report *first, *second;
+	struct script script;
+
+	begin(&script);
+	add_copies(&script, 2000, 3);
+	add_copies(&script, 9000, 5);
+	add_copies(&script, 15000, 9);
+	first = cut(&script, 0, 10000);
+	second = cut(&script, 10000, UINT64_MAX);
+	assert_int_equal(first->copies[0].copies, 5);
+	assert_int_equal(second->copies[0].copies, 4);
+	assert_int_equal(second->copies[0].bytes, 400);
+	rls_report_free(first);
+	rls_report_free(second);
+	first = cut(&script, 16000, 20000);
+	assert_int_equal(first->copy_count, 0);
+	rls_report_free(first);
+	script_end(&script);
+}
+
 static void test_a_part_beyond_the_end_is_refused(void **unused)
 {
 	struct rls_event_source *source, *part;
@@ -495,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_a_process_is_named_before_its_work),
 		cmocka_unit_test(test_impossible_work_is_not_where_a_trace_begins),
 		cmocka_unit_test(test_memory_of_parts_sums_to_the_whole),
+		cmocka_unit_test(test_copies_of_parts_sum_to_the_whole),
 		cmocka_unit_test(test_a_part_beyond_the_end_is_refused),
 	};
 

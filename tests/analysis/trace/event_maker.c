@@ -114,6 +114,9 @@ static void fill(struct event_maker *maker, struct rls_event *event,
 	case RLS_FIELD_MEMORY_METHOD:
 		*(enum rls_memory_method *)value = event_maker_draw(maker, RLS_MEMORY_METHOD_MAX);
 		break;
+	case RLS_FIELD_COPY_KIND:
+		*(enum rls_copy_kind *)value = event_maker_draw(maker, RLS_COPY_KIND_MAX);
+		break;
 	case RLS_FIELD_BOOL:
 		*(bool *)value = event_maker_draw(maker, 2);
 		break;

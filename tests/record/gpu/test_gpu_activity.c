@@ -164,6 +164,51 @@ static void reports_launches_and_work(void **state)
 	}
 }
 
+static void add_copy(uint8_t subkind, uint64_t start_ns, uint64_t bytes)
+{
+	batch_add(&maker,
+		  (struct rls_cupti_record){.kind = RLS_CUPTI_MEMCPY,
+					    .subkind = subkind,
+					    .correlation = 3,
+					    .start_ns = start_ns,
+					    .end_ns = START + 100,
+					    .value = bytes},
+		  "k");
+}
+
+/* By direction, where asked for; of those that began in the recording. */
+static void reports_what_copies_moved(void **state)
+{
+	static const struct {
+		uint8_t subkind;
+		enum rls_copy_kind kind;
+	} copies[] = {{1, RLS_COPY_H2D}, {2, RLS_COPY_D2H}, {8, RLS_COPY_D2D}, {10, RLS_COPY_D2D}};
+
+	batch_begin(&maker, 1);
+	add_copy(1, START + 10, 5);
+	send();
+	assert_int_equal(count(RLS_EVENT_GPU_COPY), 0);
+	rls_gpu_want_copies(gpu);
+	batch_begin(&maker, 2);
+	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+		add_copy(copies[i].subkind, START + 20 + i, i ? 100 + i : UINT64_MAX);
+	add_copy(0, START + 40, 1);
+	add_copy(9, START + 41, 1);
+	add_copy(200, START + 42, 1);
+	add_copy(1, START - 1, 1);
+	send();
+	assert_int_equal(count(RLS_EVENT_GPU_COPY), 4);
+	for (size_t i = 0; i < 4; i++) {
+		const struct rls_event *event = nth(RLS_EVENT_GPU_COPY, i);
+
+		assert_int_equal(event->time_ns, START + 20 + i);
+		assert_int_equal(event->pid, PID);
+		assert_int_equal(event->gpu_copy.kind, copies[i].kind);
+		assert_int_equal(event->gpu_copy.correlation, 3);
+		assert_int_equal(event->gpu_copy.bytes, i ? 100 + i : INT64_MAX);
+	}
+}
+
 /* What CUPTI numbered for one program says nothing of the next one's calls. */
 static void begins_anew_with_numbers(void **state)
 {
@@ -468,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(reports_launches_and_work),
+		TEST(reports_what_copies_moved),
 		TEST(begins_anew_with_numbers),
 		TEST(takes_runtime_and_driver_call_for_one_launch),
 		TEST(cuts_work_to_the_recording),

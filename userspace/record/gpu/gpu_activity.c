@@ -6,6 +6,7 @@
 
 #include "analysis/base/string_pool.h"
 #include "analysis/event/bounded.h"
+#include "analysis/event/event_fields.h"
 #include "userspace/base/log.h"
 #include "userspace/record/gpu/batch_validate.h"
 #include "userspace/record/gpu/cuda_calls.h"
@@ -53,6 +54,7 @@ struct rls_gpu {
 	size_t names; /* that are in the pool for our sake */
 	uint64_t start_ns, stop_ns; /* 0: not yet */
 	bool met; /* a batch ever came */
+	bool copies; /* are wanted */
 
 	struct rls_gpu_losses losses;
 };
@@ -221,6 +223,36 @@ static uint64_t early_ns(const struct gpu_process *process, const struct rls_cup
 	return launch->start_ns - record->start_ns;
 }
 
+/* CUPTI's copy kinds, by what copies from and to; what is no copy of a GPU, or not known: the maximum. */
+static enum rls_copy_kind copy_kind_of(uint8_t subkind)
+{
+	static const enum rls_copy_kind kinds[] = {
+		RLS_COPY_KIND_MAX, RLS_COPY_H2D,      RLS_COPY_D2H, RLS_COPY_H2D,
+		RLS_COPY_D2H,      RLS_COPY_D2D,      RLS_COPY_D2D, RLS_COPY_D2D,
+		RLS_COPY_D2D,      RLS_COPY_KIND_MAX, RLS_COPY_D2D,
+	};
+
+	return subkind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[subkind] : RLS_COPY_KIND_MAX;
+}
+
+/* Of copies that began before the recording nothing is counted. */
+static int add_copy(struct rls_gpu *gpu, const struct gpu_process *process,
+		    const struct rls_cupti_record *record)
+{
+	enum rls_copy_kind kind = copy_kind_of(record->subkind);
+	struct rls_event event =
+		rls_event_at(RLS_EVENT_GPU_COPY, process->pid, 0, record->start_ns);
+
+	if (!gpu->copies || record->kind != RLS_CUPTI_MEMCPY || kind == RLS_COPY_KIND_MAX ||
+	    record->start_ns < gpu->start_ns)
+		return 0;
+	event.gpu_copy.kind = kind;
+	event.gpu_copy.correlation = record->correlation;
+	event.gpu_copy.bytes =
+		record->value < RLS_EVENT_NUMBER_MAX ? record->value : RLS_EVENT_NUMBER_MAX;
+	return rls_event_output_add(gpu->output, &event);
+}
+
 static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 		    const struct rls_batch_record *from, enum rls_gpu_kind kind, uint64_t now_ns)
 {
@@ -255,7 +287,9 @@ static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 	process->works++;
 	rls_gpu_losses_note_early(&gpu->losses, before_ns);
 	r = gpu_activity_intern(gpu, name, name_bytes, &event.gpu.name);
-	return r ? r : rls_event_output_add(gpu->output, &event);
+	if (!r)
+		r = rls_event_output_add(gpu->output, &event);
+	return r ? r : add_copy(gpu, process, record);
 }
 
 static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
@@ -402,6 +436,11 @@ int rls_gpu_new(struct rls_event_output *output, const struct rls_translator *tr
 	gpu->translator = translator;
 	*out = gpu;
 	return 0;
+}
+
+void rls_gpu_want_copies(struct rls_gpu *gpu)
+{
+	gpu->copies = true;
 }
 
 void rls_gpu_set_refresh(struct rls_gpu *gpu, void (*refresh)(void *context), void *context)

@@ -37,6 +37,9 @@ void rls_gpu_free(struct rls_gpu *gpu);
  * kernel side has sent meanwhile, through rls_gpu_add. */
 void rls_gpu_set_refresh(struct rls_gpu *gpu, void (*refresh)(void *context), void *context);
 
+/* What copies moved is in the trace too, as GPU_COPY events. */
+void rls_gpu_want_copies(struct rls_gpu *gpu);
+
 /* What of the records is calls into CUDA; for whoever knows their sites. */
 struct rls_cuda_calls *rls_gpu_calls(struct rls_gpu *gpu);
 
