@@ -1,6 +1,7 @@
 /* Memory: what the allocators of stock libraries report of each block (bpf/wire/memory.h). */
 #include "bpf/memory.bpf.h"
 #include "bpf/name.bpf.h"
+#include "bpf/tensor.bpf.h"
 
 /* User space sizes them, and leaves them one entry each where memory is not recorded. */
 struct {
@@ -181,9 +182,28 @@ __noinline int end_block(const struct memory_hit *hit)
 	return 0;
 }
 
-__noinline int begin_block(struct thread_state *thread, const struct memory_hit *hit)
+/* The place of the line that is executing; -1: there is no room. */
+__noinline int line_of_hit(struct thread_state *thread, const struct memory_hit *hit)
 {
 	struct rls_wire_memory_key key = {0};
+	int found;
+
+	if (!thread || !hit)
+		return -1;
+	key.pid = thread->pid;
+	key.image = hit->block.image;
+	key.source = hit->block.source;
+	key.device = key.source == MEMORY_GPU ? hit->block.domain : 0;
+	read_line(bpf_get_current_task_btf(), &key);
+	read_operation(thread, &key);
+	found = find_line(thread, &key);
+	if (found < 0)
+		count_memory(RLS_MEMORY_LOST_LINES, 1);
+	return found;
+}
+
+__noinline int begin_block(struct thread_state *thread, const struct memory_hit *hit)
+{
 	struct rls_wire_block_key block_key;
 	struct rls_wire_memory_line *line;
 	struct rls_wire_block block = {0};
@@ -192,19 +212,11 @@ __noinline int begin_block(struct thread_state *thread, const struct memory_hit 
 
 	if (!thread || !hit)
 		return 0;
-	key.pid = thread->pid;
-	key.image = hit->block.image;
-	key.source = hit->block.source;
-	key.device = key.source == MEMORY_GPU ? hit->block.domain : 0;
-	read_line(bpf_get_current_task_btf(), &key);
-	read_operation(thread, &key);
-	found = find_line(thread, &key);
+	found = line_of_hit(thread, hit);
 	place = found;
 	line = found < 0 ? NULL : bpf_map_lookup_elem(&memory_lines, &place);
-	if (!line) {
-		count_memory(RLS_MEMORY_LOST_LINES, 1);
+	if (!line)
 		return 0;
-	}
 	count_alloc(line, hit->bytes);
 	block.bytes = hit->bytes;
 	block.born_ns = hit->now_ns;
@@ -213,6 +225,85 @@ __noinline int begin_block(struct thread_state *thread, const struct memory_hit 
 	if (bpf_map_update_elem(&memory_blocks, &block_key, &block, BPF_ANY))
 		count_memory(RLS_MEMORY_LOST_BLOCKS, 1);
 	return 0;
+}
+
+/* ---- copies ---- */
+
+__noinline int count_copy(struct thread_state *thread, const struct memory_hit *hit)
+{
+	struct rls_wire_memory_line *line;
+	__u32 place;
+	int found;
+
+	if (!thread || !hit || !hit->bytes)
+		return 0;
+	found = line_of_hit(thread, hit);
+	place = found;
+	line = found < 0 ? NULL : bpf_map_lookup_elem(&memory_lines, &place);
+	if (!line)
+		return 0;
+	__sync_fetch_and_add(&line->alloc_bytes, hit->bytes);
+	__sync_fetch_and_add(&line->allocs, 1);
+	return 0;
+}
+
+/* PyTorch counts a tensor where it is copied to, and is in the C library's memmove for it, or not. */
+static __always_inline void take_tensor_copy(struct thread_state *thread, __u64 sp, __u64 to,
+					     __u64 from, struct memory_hit *hit)
+{
+	struct tensor source, target;
+	int from_known, to_known;
+
+	if (word_at(to) == word_at(from))
+		return; /* itself: nothing is copied */
+	from_known = read_tensor(word_at(from), &source);
+	to_known = read_tensor(word_at(to), &target);
+	if (from_known == TENSOR_ELSEWHERE || to_known == TENSOR_ELSEWHERE)
+		return; /* the GPU's own records say what it copied */
+	if (from_known != TENSOR_HERE || to_known != TENSOR_HERE) {
+		count_memory(RLS_MEMORY_LOST_COPIES, 1);
+		return;
+	}
+	hit->block.source = RLS_MEMORY_COPIES;
+	hit->bytes = target.bytes;
+	thread->copying.sp = sp;
+	thread->copying.return_address = word_at(sp);
+	thread->copying.start = target.address;
+	thread->copying.bytes = target.address ? target.bytes : 0;
+	thread->copying.left = thread->copying.bytes;
+	count_copy(thread, hit);
+}
+
+/* Whether it is a part of a tensor's copy, which has been counted: that has not returned, and this writes there. */
+static __always_inline bool is_tensor_s(struct thread_state *thread, __u64 sp, __u64 to,
+					__u64 bytes)
+{
+	__u64 offset = to - thread->copying.start;
+
+	if (bytes > thread->copying.left || sp >= thread->copying.sp)
+		return false;
+	if (offset > thread->copying.bytes || bytes > thread->copying.bytes - offset)
+		return false;
+	if (word_at(thread->copying.sp) != thread->copying.return_address)
+		return false;
+	thread->copying.left -= bytes;
+	return true;
+}
+
+static __always_inline void take_copy(struct thread_state *thread, struct pt_regs *ctx,
+				      __u32 report, const __u64 argument[5], struct memory_hit *hit)
+{
+	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
+
+	if (report == RLS_MEMORY_COPY_TENSOR) {
+		take_tensor_copy(thread, sp, argument[0], argument[1], hit);
+		return;
+	}
+	if (is_tensor_s(thread, sp, argument[0], argument[2]))
+		return;
+	hit->block.source = RLS_MEMORY_COPIES;
+	hit->bytes = argument[2];
+	count_copy(thread, hit);
 }
 
 /* ---- reports ---- */
@@ -314,7 +405,10 @@ static __always_inline int handle_memory(struct pt_regs *ctx)
 	hit.now_ns = bpf_ktime_get_ns();
 	hit.block.pid = thread->pid;
 	hit.block.image = current_image();
-	take_report(thread, (__u8)cookie, argument, &hit);
+	if ((__u8)cookie >= RLS_MEMORY_COPY_TENSOR)
+		take_copy(thread, ctx, (__u8)cookie, argument, &hit);
+	else
+		take_report(thread, (__u8)cookie, argument, &hit);
 	body_ns = bpf_ktime_get_ns() - hit.now_ns;
 	if (body_ns > BODY_NS_MAX)
 		body_ns = 0;

@@ -128,6 +128,11 @@ struct thread_state {
 	__u16 entered_depth;
 	__u64 entered_ns;
 	__u64 frames[RLS_FRAMES_MAX]; /* FRAME_SP, and what FRAME_KIND says above it */
+	struct { /* the tensor that is copied to, if that goes on (memory.bpf.c) */
+		__u64 sp, return_address; /* where its function was entered, and what lies there */
+		__u64 start, bytes;
+		__u64 left; /* not yet copied, as far as is seen */
+	} copying;
 	struct open_ranges ranges; /* totals_mode; the text also where not */
 };
 

@@ -22,9 +22,14 @@ enum rls_memory_report {
 	RLS_MEMORY_FINALIZE =
 		7, /* the interpreter's end begins, which frees what the program has kept */
 	RLS_MEMORY_EXIT = 8, /* the same, by sys.exit */
-	RLS_MEMORY_REPORT_MAX = 9,
+	RLS_MEMORY_COPY_TENSOR = 9, /* (to, from): at::Tensor const * */
+	RLS_MEMORY_COPY_BYTES = 10, /* (to, from, bytes): the C library's */
+	RLS_MEMORY_REPORT_MAX = 11,
 };
 #define RLS_MEMORY_COOKIE(report, cost) ((RLS_U64)(report) | (RLS_U64)(cost) << 48)
+
+/* No source of blocks: allocs and alloc_bytes are copies within main memory, and what they wrote. */
+#define RLS_MEMORY_COPIES 16
 
 /* All that tells lines apart. */
 struct rls_wire_memory_key {
@@ -35,7 +40,7 @@ struct rls_wire_memory_key {
 	RLS_U32 identity;
 	RLS_U32 pid;
 	RLS_U32 image; /* tells programs apart that had this pid */
-	RLS_U32 source; /* enum rls_memory_source */
+	RLS_U32 source; /* enum rls_memory_source, or RLS_MEMORY_COPIES */
 	RLS_U32 device;
 };
 
@@ -96,7 +101,8 @@ enum rls_memory_count {
 	RLS_MEMORY_REPORTS = 4, /* of devices */
 	RLS_MEMORY_PLACES = 5, /* of memory_lines: those from here on have never been used */
 	RLS_MEMORY_MADE = 6, /* lines, so far */
-	RLS_MEMORY_COUNT_MAX = 7,
+	RLS_MEMORY_LOST_COPIES = 7, /* tensors of a layout that is not known */
+	RLS_MEMORY_COUNT_MAX = 8,
 };
 
 /* The bucket of an age, and where it begins. */

@@ -21,6 +21,8 @@ FUNCTION(_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv,
 	 "mov %rsi,%rax\nmov %rdi,%r10\n.globl site_delete\nsite_delete: push %rbx\npop %rbx\nret")
 FUNCTION(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE,
 	 "mov 0x100(%rip),%rax\n.globl site_device\nsite_device: push %r14\npop %r14\nret")
+FUNCTION(_ZN2at6native5copy_ERNS_6TensorERKS1_b,
+	 "mov %rdx,%rax\n.globl site_copy\nsite_copy: push %r14\npop %r14\nret")
 FUNCTION(_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE,
 	 ".globl site_full\nsite_full: xchg %rax,%rcx\npush %r14\npop %r14\nret")
 #endif

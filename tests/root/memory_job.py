@@ -171,6 +171,90 @@ def torch_tensors():
         torch.empty(1 << 18, dtype=torch.uint8)  # torch_temporaries
 
 
+MIB = 1 << 20
+
+
+def byte_copies():
+    blob, grown = bytes(MIB), bytearray(MIB)
+    view = memoryview(grown)
+    for _ in range(10):
+        blob[1:]  # a slice
+    for _ in range(10):
+        bytes(view)  # of a view
+    for _ in range(10):
+        bytearray(blob)  # to an array
+    for _ in range(10):
+        blob + blob  # a sum
+    for _ in range(10):
+        view[:] = blob  # into a view
+    for _ in range(10):
+        blob[1:1001]  # a short one
+
+
+def numpy_copies():
+    source = numpy.arange(MIB // 8, dtype=numpy.float64)
+    target = numpy.empty_like(source)
+    for _ in range(10):
+        source.copy()  # an array
+    for _ in range(10):
+        target[:] = source  # into another
+    for _ in range(10):
+        source.tobytes()  # to bytes
+    for _ in range(10):
+        source.astype(numpy.float32)  # another type
+
+
+def standin_copies():
+    target, source = (ctypes.c_char * (4 * MIB))(), (ctypes.c_char * (4 * MIB))()
+    sizes = (ctypes.c_int64 * 7)(2, 1, 4, 8, 16, 2, 16)
+    copy = standin.standin_copy
+    copy.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
+                     ctypes.c_size_t, ctypes.c_size_t]
+    standin.standin_copy_itself.argtypes = [ctypes.c_int64, ctypes.c_void_p]
+    standin.standin_memmove.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+    for old in 0, 1:
+        for dimensions in range(8):
+            copy(old, 0, dimensions, sizes, target, source, 0, 0)  # of 0 to 7 dimensions
+    for old in 0, 1:
+        copy(old, 0, 7, sizes, target, source, 0, 4 * 32768)  # moves all
+        copy(old, 0, 7, sizes, target, source, 65536, 65536)  # moves its end
+        copy(old, 0, 7, sizes, target, source, MIB, 65536)  # moves something else
+        copy(old, 1, 7, sizes, target, source, 0, 0)  # to a GPU
+    standin.standin_copy_itself(MIB, target)  # itself
+    for old in 0, 1:
+        copy(old, 0, 7, sizes, target, source, 0, 0)  # before a move
+        standin.standin_memmove(ctypes.addressof(target) + MIB, source, 65536)  # after it
+    standin.standin_copy_unknown()  # no tensor
+
+
+def torch_copies():
+    source = torch.arange(MIB // 4, dtype=torch.float32)
+    square = source.reshape(512, 512)
+    target = torch.empty_like(source)
+    array = numpy.arange(MIB // 8, dtype=numpy.float64)
+    deep = torch.zeros((2, 2, 2, 2, 2, 2, 4096), dtype=torch.float64)
+    for _ in range(10):
+        source.clone()  # a clone
+    for _ in range(10):
+        target.copy_(source)  # copy_
+    for _ in range(10):
+        source.double()  # to double
+    for _ in range(10):
+        square.t().contiguous()  # a transpose
+    for _ in range(10):
+        torch.tensor(array)  # of an array
+    for _ in range(10):
+        torch.as_tensor(array, dtype=torch.float32)  # an array's cast
+    for _ in range(10):
+        deep.clone()  # of 7 dimensions
+    for _ in range(10):
+        target.copy_(target)  # onto itself
+    for _ in range(10):
+        torch.from_numpy(array)  # none
+    for _ in range(10):
+        target.numpy().copy()  # its memory
+
+
 def finish():
     TRACK(3, 0xd000000, 1000)  # finish
     kept.append(Kept())

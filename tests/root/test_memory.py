@@ -38,7 +38,7 @@ class Job(harness.Process):
 def events(trace):
     """Of the trace: all that is about memory, and its warnings and losses."""
     text = harness.run("dump", trace).stdout
-    kinds = '{"event":"memory_', '{"event":"warning', '{"event":"loss', '{"event":"process_end'
+    kinds = '{"event":"memory_', '{"event":"copy_line', '{"event":"warning', '{"event":"loss', '{"event":"process_end'
     return [json.loads(line) for line in text.splitlines() if line.startswith(kinds)]
 
 
@@ -182,15 +182,77 @@ def check_libraries(checks, tag):
     check_line(checks, found, "numpy_temporaries", "array", 50, 50 << 18, 50, 50 << 18)
 
 
+def copies_of(found, comment):
+    """The line's copies and bytes, of its last event."""
+    line = line_of(comment)
+    last = {}
+    for event in found:
+        if event["event"] == "copy_line" and event.get("file") == JOB and event.get("line") == line:
+            last[tuple(event.get(key) for key in KEY + ["kind"])] = event
+    kinds = {event["kind"] for event in last.values()}
+    return kinds, sum(event["copies"] for event in last.values()), sum(event["bytes"] for event in last.values())
+
+
+def check_copies_of(checks, found, comment, copies, each):
+    got = copies_of(found, comment)
+    wanted = ({"h2h"} if copies else set(), copies, copies * each)
+    checks.that(got == wanted, "%s: %d copies of %d bytes: %s" % (comment, copies, each, got))
+
+
+MIB = 1 << 20
+
+
+def unavailable(found):
+    """Why the C library's copies are not counted; None: they are."""
+    return next((event["text"] for event in found if event["event"] == "warning" and
+                 "makes are not counted" in event["text"]), None)
+
+
+def check_copies(checks, tag):
+    """What lines copy in main memory, each byte once."""
+    with Job(harness.interpreter(tag)) as job:
+        numpy = "numpy" in job.has
+        found = record(job, "standin_copies", "byte_copies", *(["numpy_copies"] if numpy else []))
+    reason = unavailable(found)
+    for comment, copies, each in ("moves all", 2, 131072), ("moves its end", 2, 131072), ("to a GPU", 0, 0), \
+            ("itself", 0, 0), ("before a move", 2, 131072), ("no tensor", 0, 0):
+        check_copies_of(checks, found, comment, copies, each)
+    elements = [1, 2, 2, 8, 64, 1024, 2048, 32768]
+    checks.that(copies_of(found, "of 0 to 7 dimensions") == ({"h2h"}, 16, 2 * 4 * sum(elements)),
+                "tensors of 0 to 7 dimensions: %s" % (copies_of(found, "of 0 to 7 dimensions"),))
+    checks.that(any(event["event"] == "loss" and event["buffer"] == "memory_copies" and event["dropped"] == 1
+                    for event in found), "a tensor that cannot be read is counted as lost")
+    checks.that(any("copies of tensors could not be counted" in event.get("text", "") for event in found),
+                "and there is a warning")
+    if reason:
+        checks.saw("the C library's copies: %s" % reason)
+        return
+    checks.that(copies_of(found, "moves something else") == ({"h2h"}, 4, 2 * (131072 + 65536)),
+                "a move to elsewhere counts: %s" % (copies_of(found, "moves something else"),))
+    for comment, copies, each in ("after it", 2, 65536), ("a slice", 10, MIB - 1), ("of a view", 10, MIB), \
+            ("to an array", 10, MIB), ("a sum", 20, MIB), ("into a view", 10, MIB), ("a short one", 0, 0):
+        check_copies_of(checks, found, comment, copies, each)
+    if numpy:
+        for comment, copies in ("an array", 10), ("into another", 10), ("to bytes", 10), ("another type", 0):
+            check_copies_of(checks, found, comment, copies, MIB)
+
+
 def check_torch(checks, tag):
+    """PyTorch itself."""
     python = os.environ.get("RLS_TORCH_PYTHON", "")
     if tag != "system" or not python or harness.subprocess.run([python, "-c", "import torch"]).returncode:
         checks.saw("no PyTorch")
         return
     with Job(python, "torch") as job:
-        found = record(job, "torch_tensors")
+        found = record(job, "torch_tensors", "torch_copies")
     check_line(checks, found, "torch_tensors", "tensor", 50, 50 << 17, 0, 0, 50 << 17)
     check_line(checks, found, "torch_temporaries", "tensor", 50, 50 << 18, 50, 50 << 18)
+    for comment, copies, each in ("a clone", 10, MIB), ("copy_", 10, MIB), ("to double", 10, 2 * MIB), \
+            ("a transpose", 10, MIB), ("of an array", 10, MIB), ("an array's cast", 10, MIB // 2), \
+            ("of 7 dimensions", 10, 8 << 18), ("onto itself", 0, 0), ("none", 0, 0):
+        check_copies_of(checks, found, comment, copies, each)
+    if not unavailable(found):
+        check_copies_of(checks, found, "its memory", 10, MIB)
 
 
 def used_of(found, pid):
@@ -233,7 +295,7 @@ def check_off(checks, tag):
     with Job(harness.interpreter(tag)) as job:
         for arguments in ("--memory", "off"), ():
             found = record(job, "kept_tensors", arguments=arguments)
-            checks.that(not [event for event in found if event["event"].startswith("memory")],
+            checks.that(not [event for event in found if event["event"].startswith(("memory", "copy"))],
                         "%s: nothing is recorded" % (" ".join(arguments) or "by default"))
     done = harness.run("attach", "--memory", "some", "--pid", str(os.getpid()))
     checks.that(done.returncode == 2 and "auto, off or all" in done.stderr, "a bad word: %d, %s" % (
@@ -244,8 +306,8 @@ def main():
     harness.need_root_and_profiler()
     tag = sys.argv[1]
     checks = harness.Checks()
-    for check in check_exact, check_operations, check_lives, check_end, check_libraries, check_torch, check_use, \
-            check_budget, check_off:
+    for check in check_exact, check_operations, check_lives, check_end, check_libraries, check_copies, check_torch, \
+            check_use, check_budget, check_off:
         if not sys.argv[2:] or check.__name__[6:] in sys.argv[2:]:
             print(check.__doc__.splitlines()[0] if check.__doc__ else check.__name__, flush=True)
             check(checks, tag)

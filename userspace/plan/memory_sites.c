@@ -10,7 +10,7 @@
 #define CODE_BYTES_MAX 65536 /* that may be read of a function to see where it jumps */
 
 /* PyTorch's libraries, libpython, and programs that contain it. */
-static const char *const libraries[] = {"*c10*", "libpython*", "python*", "pypy*"};
+static const char *const libraries[] = {"*c10*", "libtorch_cpu*", "libpython*", "python*", "pypy*"};
 
 /* Types of integers in the mangled names have changed: what begins so. */
 static const struct reporter {
@@ -24,6 +24,7 @@ static const struct reporter {
 	{"_ZN3c1027reportOutOfMemoryToProfilerE", RLS_MEMORY_DEVICE_FULL, false},
 	{"PyTraceMalloc_Track", RLS_MEMORY_TRACK, true},
 	{"PyTraceMalloc_Untrack", RLS_MEMORY_UNTRACK, true},
+	{"_ZN2at6native5copy_ERNS_6TensorERKS1_b", RLS_MEMORY_COPY_TENSOR, true},
 	{"Py_FinalizeEx", RLS_MEMORY_FINALIZE, true},
 	{"Py_Exit", RLS_MEMORY_EXIT, true},
 };
@@ -132,6 +133,8 @@ size_t rls_memory_sites(struct rls_elf *elf, struct rls_memory_site sites[RLS_ME
 	count += add_site(elf, finder.vaddr[RLS_MEMORY_FINALIZE], RLS_MEMORY_FINALIZE,
 			  &sites[count]);
 	count += add_site(elf, finder.vaddr[RLS_MEMORY_EXIT], RLS_MEMORY_EXIT, &sites[count]);
+	count += add_site(elf, finder.vaddr[RLS_MEMORY_COPY_TENSOR], RLS_MEMORY_COPY_TENSOR,
+			  &sites[count]);
 	if (!add_site(elf, finder.vaddr[RLS_MEMORY_DEVICE], RLS_MEMORY_DEVICE, &sites[count]))
 		return count;
 	count++;

@@ -3,6 +3,8 @@
  *
  *     c10   ProfiledCPUMemoryReporter::New, ::Delete       tensors on the CPU
  *           reportMemoryUsageToProfiler, …OutOfMemory…     caching allocators of GPUs
+ *     libtorch_cpu
+ *           at::native::copy_                              copies of tensors
  *     libpython, or a program that contains it
  *           PyTraceMalloc_Track, PyTraceMalloc_Untrack     NumPy's arrays, and others'
  *           Py_FinalizeEx, Py_Exit                         the end, from which on nothing is counted
@@ -26,7 +28,8 @@ struct rls_memory_site {
 	enum rls_site_class site_class;
 };
 
-#define RLS_MEMORY_SITES_MAX (RLS_MEMORY_REPORT_MAX - 1)
+#define RLS_MEMORY_SITES_MAX                                                                       \
+	RLS_MEMORY_COPY_TENSOR /* what follows is the C library's (libc_code.h) */
 
 /* Whether a file of this name may have some: a cheap test before it is opened. The name is without folders. */
 bool rls_memory_sites_library(const char *file_name);

@@ -168,6 +168,28 @@ static void places_of_a_line_are_one_row(void **state)
 	assert_int_equal(events[1].memory_line.peak_bytes, 100);
 }
 
+static void copies_are_no_blocks(void **state)
+{
+	add_line(PARENT, 300, 4, 0);
+	add_line(PARENT, 304, 2, 0);
+	add_line(PARENT, 304, 1, 0);
+	lines[0].key.source = lines[1].key.source = RLS_MEMORY_COPIES;
+	assert_int_equal(rls_memory_rows_flush(*state, 50), 0);
+	assert_int_equal(event_count, 2);
+	assert_int_equal(events[0].kind, RLS_EVENT_COPY_LINE);
+	assert_int_equal(events[0].pid, PARENT);
+	assert_int_equal(events[0].copy_line.of.line, 3);
+	assert_int_equal(events[0].copy_line.of.operation, 7);
+	assert_int_equal(events[0].copy_line.of.source, 0);
+	assert_int_equal(events[0].copy_line.kind, RLS_COPY_H2H);
+	assert_int_equal(events[0].copy_line.copies, 6);
+	assert_int_equal(events[0].copy_line.bytes, 600);
+	assert_int_equal(events[1].kind, RLS_EVENT_MEMORY_LINE);
+	assert_int_equal(rls_memory_rows_end(*state, 0, 60), 0);
+	for (size_t i = 2; i < event_count; i++)
+		assert_int_equal(events[i].kind, RLS_EVENT_MEMORY_AGES);
+}
+
 static void only_what_has_changed_is_emitted(void **state)
 {
 	add_line(PARENT, 300, 4, 1);
@@ -258,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(places_of_a_line_are_one_row, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(copies_are_no_blocks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_what_has_changed_is_emitted, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_child_waits_for_its_fork, set_up, tear_down),

@@ -421,7 +421,7 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 }
 
 /* Asked for at the first arming, not before: most recordings have nothing to arm. */
-static bool arms_by_multi(struct rls_kernel *kernel)
+bool rls_kernel_arms_by_multi(struct rls_kernel *kernel)
 {
 	if (kernel->arm_way == ARM_WAY_UNTRIED)
 		kernel->arm_way = kernel->way == RLS_ATTACH_MULTI &&
@@ -437,7 +437,7 @@ static bool arms_by_multi(struct rls_kernel *kernel)
 int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint64_t site_offset,
 		   uint64_t semaphore_offset)
 {
-	bool multi = arms_by_multi(kernel);
+	bool multi = rls_kernel_arms_by_multi(kernel);
 	struct rls_arm_request request = {
 		.program = kernel->skeleton->progs.on_batch_multi,
 		.single = kernel->skeleton->progs.on_batch,

@@ -11,6 +11,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/attach/cookie.h"
 #include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/process/living_thread.h"
 
 #define BLOCKS_AT_ONCE 4096
 #define LINES_BYTES (RLS_MEMORY_LINES * sizeof(struct rls_wire_memory_line))
@@ -30,7 +31,7 @@ int rls_kernel_size_memory(struct rls_kernel *kernel, bool memory)
 
 	kernel->memory.wanted = memory;
 	bpf_program__set_autoload(skeleton->progs.on_memory_multi, memory && multi);
-	bpf_program__set_autoload(skeleton->progs.on_memory, memory && !multi);
+	bpf_program__set_autoload(skeleton->progs.on_memory, memory); /* also for one process */
 	for (size_t i = 0; !r && !memory && i < sizeof(maps) / sizeof(maps[0]); i++)
 		r = bpf_map__set_max_entries(maps[i], 1);
 	return r;
@@ -94,6 +95,63 @@ int rls_kernel_attach_memory(struct rls_kernel *kernel, uint32_t file, const cha
 	else
 		memory->count++;
 	return r;
+}
+
+static int attach_to_process(struct rls_kernel *kernel, struct rls_links *links, pid_t pid,
+			     const char *path, unsigned long offset, __u64 cookie)
+{
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset, .cookies = &cookie, .cnt = 1);
+	LIBBPF_OPTS(bpf_uprobe_opts, perf, .bpf_cookie = cookie);
+	pid_t living = rls_living_thread(pid);
+
+	/* A uprobe_multi link is for the memory of a process's first thread, which may have left. */
+	if (rls_kernel_arms_by_multi(kernel) && living == pid)
+		return rls_links_add(links, bpf_program__attach_uprobe_multi(
+						    kernel->skeleton->progs.on_memory_multi, pid,
+						    path, NULL, &multi));
+	links->slow = true;
+	return rls_links_add(links,
+			     bpf_program__attach_uprobe_opts(kernel->skeleton->progs.on_memory,
+							     living, path, offset, &perf));
+}
+
+int rls_kernel_attach_memory_of(struct rls_kernel *kernel, pid_t pid, uint32_t file,
+				const char *path, const struct rls_memory_site *site)
+{
+	struct rls_memory_probes *memory = &kernel->memory;
+	uint32_t cost_ns = kernel->costs.ns[site->site_class][0];
+	struct rls_memory_file *probe;
+	int r;
+
+	if (!memory->wanted)
+		return 0;
+	if (rls_grow(&memory->files, &memory->room, memory->count))
+		return -ENOMEM;
+	probe = &memory->files[memory->count];
+	*probe = (struct rls_memory_file){.file = file, .pid = pid, .report = site->report};
+	rls_kernel_begin_switching(kernel);
+	r = attach_to_process(kernel, &probe->links, pid, path, site->file_offset,
+			      RLS_MEMORY_COOKIE(site->report, rls_cookie_cost(cost_ns)));
+	rls_kernel_end_switching(kernel);
+	if (!r)
+		memory->count++;
+	return r;
+}
+
+void rls_kernel_detach_memory_of(struct rls_kernel *kernel, pid_t pid,
+				 enum rls_memory_report report)
+{
+	struct rls_memory_probes *memory = &kernel->memory;
+
+	for (size_t i = memory->count; i-- > 0;) {
+		struct rls_memory_file *probe = &memory->files[i];
+
+		if (!probe->pid || (pid && probe->pid != pid) ||
+		    (report && probe->report != report))
+			continue;
+		rls_links_clear(&probe->links, 0);
+		*probe = memory->files[--memory->count];
+	}
 }
 
 void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file)

@@ -15,6 +15,12 @@
 /* Puts probes on the sites of one file, of which `file` is the caller's number. path must open from here. 0 or -errno. */
 int rls_kernel_attach_memory(struct rls_kernel *kernel, uint32_t file, const char *path,
 			     const struct rls_memory_site *sites, size_t count);
+/* The same of one site, in one process alone: of a file that half of the host maps. */
+int rls_kernel_attach_memory_of(struct rls_kernel *kernel, pid_t pid, uint32_t file,
+				const char *path, const struct rls_memory_site *site);
+/* Takes such off again: of a process (0: of all) those for a report (0: for any). */
+void rls_kernel_detach_memory_of(struct rls_kernel *kernel, pid_t pid,
+				 enum rls_memory_report report);
 /* Takes off those of a file, or (UINT32_MAX) of all. */
 void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file);
 

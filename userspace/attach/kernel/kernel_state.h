@@ -40,6 +40,8 @@ struct rls_memory_probes {
 	struct rls_wire_memory_line *lines; /* the map of that name */
 	struct rls_memory_file {
 		uint32_t file; /* the caller's number */
+		pid_t pid; /* the process that alone has them; 0: all that map the file */
+		enum rls_memory_report report; /* pid: the one that they are for */
 		struct rls_links links;
 	} * files;
 	size_t count, room;
@@ -99,6 +101,8 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 /* To be detached with all others. */
 void rls_kernel_leave_ranges(struct rls_kernel *kernel);
 void rls_kernel_leave_memory(struct rls_kernel *kernel);
+/* Whether a uprobe_multi link may be put on one process: it sees its other threads. */
+bool rls_kernel_arms_by_multi(struct rls_kernel *kernel);
 
 /* Before loading, once it is known how probes are attached; and after it. 0 or -errno. */
 int rls_kernel_size_memory(struct rls_kernel *kernel, bool memory);

@@ -46,6 +46,7 @@ static void memory_forget(void *context, struct rls_target *target, enum rls_tar
 		rls_memory_rows_end(memory->rows, target->pid, time_ns);
 	else if (why == RLS_TARGET_EXECED)
 		rls_memory_rows_name(memory->rows, target->pid, time_ns);
+	rls_reporters_forget(&memory->reporters, target->pid);
 	if (use)
 		rls_memory_use_clear(use);
 	free(use);
@@ -167,6 +168,7 @@ static int end_counting(struct rls_memory *memory, uint64_t time_ns)
 	memory->over = true;
 	rls_kernel_count_memory(memory->parts.kernel, false);
 	rls_kernel_detach_memory(memory->parts.kernel, UINT32_MAX);
+	rls_kernel_detach_memory_of(memory->parts.kernel, 0, 0);
 	if (asprintf(&text,
 		     "memory is counted for the first %.1f s only: it costs %.1f %% of the time, "
 		     "which is more than the overhead budget has for it (--memory all counts on)",
@@ -234,6 +236,24 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 	return r ? r : rls_memory_rows_losses(memory->rows, time_ns);
 }
 
+static int warn_of_copies(struct rls_memory *memory, uint64_t time_ns)
+{
+	uint64_t copies = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_LOST_COPIES);
+	_cleanup_free_ char *text = NULL;
+
+	int r = 0;
+
+	if (copies) {
+		if (asprintf(&text,
+			     "memory: %" PRIu64 " copies of tensors could not be counted, as their "
+			     "sizes could not be read in this version of PyTorch",
+			     copies) < 0)
+			return -ENOMEM;
+		r = rls_event_output_warn(memory->parts.output, time_ns, text);
+	}
+	return r;
+}
+
 static int warn_of_losses(struct rls_memory *memory, uint64_t time_ns)
 {
 	uint64_t blocks = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_LOST_BLOCKS);
@@ -270,5 +290,7 @@ int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
 	if (!r)
 		r = rls_memory_rows_losses(memory->rows, stop_ns);
 	log_hits(memory);
+	if (!r)
+		r = warn_of_copies(memory, stop_ns);
 	return r ? r : warn_of_losses(memory, stop_ns);
 }

@@ -11,7 +11,7 @@
 #include "userspace/record/events/annotation_reader.h"
 
 #define WAIT_NS 1000000000ULL
-#define RLS_MEMORY_LOSSES 2
+#define RLS_MEMORY_LOSSES 3
 
 /* Sums of a place or a row. */
 struct sums {
@@ -274,10 +274,25 @@ static void take_place(struct rls_memory_rows *rows, size_t number)
 		row->peak_bytes = live_bytes;
 }
 
+static int emit_copies(struct rls_memory_rows *rows, struct row *row, uint64_t time_ns)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_COPY_LINE, row->pid, 0, time_ns);
+
+	event.copy_line.of = row->of;
+	event.copy_line.of.source = 0;
+	event.copy_line.kind = RLS_COPY_H2H;
+	event.copy_line.copies = row->sums.allocs;
+	event.copy_line.bytes = row->sums.alloc_bytes;
+	row->changed = false;
+	return rls_event_output_add(rows->output, &event);
+}
+
 static int emit_row(struct rls_memory_rows *rows, struct row *row, uint64_t time_ns)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_LINE, row->pid, 0, time_ns);
 
+	if (row->of.source == (enum rls_memory_source)RLS_MEMORY_COPIES)
+		return emit_copies(rows, row, time_ns);
 	event.memory_line.of = row->of;
 	event.memory_line.allocs = row->sums.allocs;
 	event.memory_line.alloc_bytes = row->sums.alloc_bytes;
@@ -428,7 +443,8 @@ int rls_memory_rows_losses(struct rls_memory_rows *rows, uint64_t time_ns)
 		enum rls_memory_count which;
 		const char *buffer;
 	} losses[RLS_MEMORY_LOSSES] = {{RLS_MEMORY_LOST_BLOCKS, "memory_blocks"},
-				       {RLS_MEMORY_LOST_LINES, "memory_lines"}};
+				       {RLS_MEMORY_LOST_LINES, "memory_lines"},
+				       {RLS_MEMORY_LOST_COPIES, "memory_copies"}};
 	int r = 0;
 
 	for (size_t i = 0; !r && i < RLS_MEMORY_LOSSES; i++) {

@@ -1,5 +1,5 @@
-/* Memory rows: what the kernel side counts by place in code becomes MEMORY_LINE and MEMORY_AGES
- * events by line.
+/* Memory rows: what the kernel side counts by place in code becomes MEMORY_LINE, MEMORY_AGES
+ * and COPY_LINE events by line.
  *
  *     place (code object, instruction, operation, …) ─▶ row (file, line, function, operation, …) ─▶ event
  *

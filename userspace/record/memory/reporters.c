@@ -11,6 +11,7 @@
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/elf/elf.h"
+#include "userspace/plan/libc_code.h"
 #include "userspace/record/probes/modified_files.h"
 
 #define WRITTEN_AT_ONCE 16
@@ -26,6 +27,7 @@ void rls_reporters_clear(struct rls_reporters *reporters)
 	for (size_t i = 0; i < reporters->count; i++)
 		free(reporters->files[i].path);
 	free(reporters->files);
+	free(reporters->processes);
 	if (reporters->kernel && reporters->written_fd >= 0)
 		close(reporters->written_fd);
 	*reporters = (struct rls_reporters){.written_fd = -1};
@@ -88,6 +90,74 @@ static bool may_report(const struct rls_mapping *mapping, bool first)
 	return name && (first || rls_memory_sites_library(name + 1));
 }
 
+/* ---- the C library ---- */
+
+static bool is_libc(const struct rls_mapping *mapping)
+{
+	const char *name = strrchr(mapping->path, '/');
+
+	return name && rls_libc_library(name + 1);
+}
+
+static bool is_known(const struct rls_reporters *reporters, pid_t pid)
+{
+	for (size_t i = 0; i < reporters->process_count; i++)
+		if (reporters->processes[i] == pid)
+			return true;
+	return false;
+}
+
+void rls_reporters_forget(struct rls_reporters *reporters, pid_t pid)
+{
+	for (size_t i = 0; i < reporters->process_count; i++) {
+		if (reporters->processes[i] != pid)
+			continue;
+		reporters->processes[i] = reporters->processes[--reporters->process_count];
+		rls_kernel_detach_memory_of(reporters->kernel, pid, 0);
+		return;
+	}
+}
+
+/* Once for each file and reason. */
+static void warn_of_libc(const char *path, const char *reason)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text, "copies that %s makes are not counted: %s", path, reason) >= 0 &&
+	    !rls_log_has_warned(text))
+		rls_warning("%s", text);
+}
+
+static int probe_libc(struct rls_reporters *reporters, pid_t pid, const char *host_path,
+		      const char *path)
+{
+	const struct rls_memory_site *sites;
+	const char *reason;
+	size_t number = 0, count;
+	int r = rls_grow(&reporters->processes, &reporters->process_room, reporters->process_count);
+
+	while (number < reporters->count && strcmp(reporters->files[number].path, path))
+		number++;
+	if (!r && number == reporters->count)
+		r = add_file(reporters, host_path, path, &number);
+	if (r)
+		return r;
+	reporters->processes[reporters->process_count++] = pid;
+	count = rls_libc_sites_of(&reporters->libc, host_path, pid, &sites, &reason);
+	if (reason)
+		warn_of_libc(path, reason);
+	for (size_t i = 0; !r && i < count; i++) {
+		r = rls_kernel_attach_memory_of(reporters->kernel, pid, (uint32_t)number, host_path,
+						&sites[i]);
+		reporters->sites += !r;
+	}
+	if (r)
+		warn_of_libc(path, strerror(-r));
+	return r == -ENOMEM ? r : 0;
+}
+
+/* ---- mappings ---- */
+
 int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table, pid_t pid,
 		       const struct rls_mappings *mappings)
 {
@@ -97,16 +167,22 @@ int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table,
 		const struct rls_mapping *mapping = &mappings->entries[i];
 		_cleanup_free_ char *path = NULL;
 		struct rls_file *file;
+		bool libc;
 		int r;
 
 		if (!mapping->executable || !rls_mapping_is_file(mapping))
 			continue;
-		if (!may_report(mapping, first))
+		libc = is_libc(mapping) && !is_known(reporters, pid);
+		if (!libc && !may_report(mapping, first))
 			continue;
 		first = false;
 		r = rls_files_locate(table, pid, mapping, &path, &file);
+		if (!r && libc)
+			r = probe_libc(reporters, pid, path, mapping->path);
 		if (r == -ENOMEM)
 			return r;
+		if (libc)
+			continue;
 		if (r || file->reports_memory)
 			continue;
 		file->reports_memory = true;

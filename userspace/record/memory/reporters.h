@@ -1,5 +1,5 @@
 /* Reporters: which mapped files have probes where allocators report blocks of memory (plan/memory_sites.h). Each file
- * is probed once. Its probes go when somebody writes to it (modified_files.h).
+ * is probed once; the C library in each process alone, as all others of the host map it too. Probes go when somebody writes to it (modified_files.h).
  */
 #ifndef RLS_REPORTERS_H
 #define RLS_REPORTERS_H
@@ -9,6 +9,7 @@
 
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/process/mappings.h"
+#include "userspace/record/memory/libc_sites.h"
 #include "userspace/record/probes/file_table.h"
 
 struct rls_reporters {
@@ -20,6 +21,9 @@ struct rls_reporters {
 	} * files;
 	size_t count, room;
 	size_t sites; /* put on so far */
+	struct rls_libc_sites libc;
+	pid_t *processes; /* whose C library has been looked at */
+	size_t process_count, process_room;
 };
 
 void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel);
@@ -28,6 +32,8 @@ void rls_reporters_clear(struct rls_reporters *reporters);
 /* Probes what is new among a process's mappings. 0 or -ENOMEM; a file that cannot be probed is a debug message. */
 int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table, pid_t pid,
 		       const struct rls_mappings *mappings);
+/* The process has ended, or executes another program. */
+void rls_reporters_forget(struct rls_reporters *reporters, pid_t pid);
 /* For each turn of the loop: takes the probes off files that are written to, and reports each. 0 or what report returned. */
 int rls_reporters_check(struct rls_reporters *reporters,
 			int (*report)(void *context, const char *path), void *context);
