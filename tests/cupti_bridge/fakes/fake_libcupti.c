@@ -16,6 +16,7 @@
  * FAKE_CUPTI_STAYS=1         cuptiFinalize: 999
  * FAKE_CUPTI_LOG=path        one line a call is appended
  */
+#include "fake_buffers.h"
 #include "fake_records.h"
 
 #include <dlfcn.h>
@@ -31,42 +32,20 @@
 enum {
 	SUCCESS = 0,
 	INVALID_PARAMETER = 1,
-	END_OF_BUFFER = 12,
 	NOT_INITIALIZED = 15,
-	INVALID_KIND = 21,
 	INVALID_OPERATION = 16,
 	SLOT_TAKEN = 39,
 	UNKNOWN = 999,
 };
 #define KINDS_MAX 64
 #define CALLS_MAX 1024
-#define THREADS_MAX 64
-#define HOUR_NS 3600000000000
 #define SECOND_NS 1000000000
 
 typedef void (*api_callback)(void *userdata, int domain, uint32_t cbid, const void *data);
-typedef void (*buffer_requested)(uint8_t **buffer, size_t *size, size_t *records_max);
-typedef void (*buffer_completed)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-				 size_t valid_size);
-
-/* A buffer that is being filled. The first is the GPU's; the others are the callers', one
- * a thread from CUPTI 13 on and one for all before. */
-static struct place {
-	uint8_t *buffer;
-	size_t size, used;
-} places[1 + THREADS_MAX];
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static buffer_requested request;
-static buffer_completed complete;
 static _Atomic(uint64_t (*)(void)) client_clock;
-static int64_t clock_shift_ns; /* client's clock minus CLOCK_MONOTONIC, at the last flush */
 static atomic_bool kind_is_on[KINDS_MAX], call_is_on[3][CALLS_MAX];
-static struct fake_work *pending;
-static size_t pending_count, pending_room, pending_written = 4096;
-static uint64_t dropped, dropped_in_all, stored, record_number, work_number;
-static uint64_t drop_every, zero_every, backward_every, early_every, future_every;
-static bool is_reversed, is_subscribed, was_refused, were_settings_read;
+static bool is_subscribed, was_refused, were_settings_read;
 static atomic_bool was_enabled, are_graphs_broken, were_graphs_recorded;
 static _Atomic(api_callback) subscriber_callback;
 static atomic_bool is_enabled[3][CALLS_MAX];
@@ -78,14 +57,6 @@ static atomic_uint flushing;
 static _Thread_local uint64_t
 	entered_ns[3]; /* by domain; [0]: not 0 where a call is reported to have ended well */
 static _Thread_local unsigned long thread_number;
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
 
 static uint64_t default_clock(void)
 {
@@ -109,11 +80,12 @@ static void read_clock_shift(void)
 	int tries = 100;
 
 	do {
-		before = monotonic_ns();
+		before = fake_monotonic_ns();
 		now = clock_ns();
-		after = monotonic_ns();
+		after = fake_monotonic_ns();
 	} while (after - before > 1000 && --tries);
-	clock_shift_ns = now >= before && now <= after ? 0 : (int64_t)(now - (before + after) / 2);
+	fake_buffers.clock_shift_ns =
+		now >= before && now <= after ? 0 : (int64_t)(now - (before + after) / 2);
 }
 
 static uint64_t setting(const char *name)
@@ -146,12 +118,12 @@ static void read_settings(void)
 		return;
 	were_settings_read = true;
 	owner = getpid();
-	drop_every = setting("FAKE_CUPTI_DROP");
-	zero_every = setting("FAKE_CUPTI_ZERO");
-	backward_every = setting("FAKE_CUPTI_BACKWARD");
-	early_every = setting("FAKE_CUPTI_EARLY");
-	future_every = setting("FAKE_CUPTI_FUTURE");
-	is_reversed = setting("FAKE_CUPTI_REVERSE");
+	fake_buffers.drop_every = setting("FAKE_CUPTI_DROP");
+	fake_buffers.zero_every = setting("FAKE_CUPTI_ZERO");
+	fake_buffers.backward_every = setting("FAKE_CUPTI_BACKWARD");
+	fake_buffers.early_every = setting("FAKE_CUPTI_EARLY");
+	fake_buffers.future_every = setting("FAKE_CUPTI_FUTURE");
+	fake_buffers.is_reversed = setting("FAKE_CUPTI_REVERSE");
 }
 
 /* The beginning of every call: 13.2 overruns its stack without a driver, and a forked
@@ -189,7 +161,7 @@ FAKE_EXPORT unsigned long fake_cupti_stored(void)
 	unsigned long count;
 
 	pthread_mutex_lock(&lock);
-	count = stored;
+	count = fake_buffers.stored;
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -201,7 +173,7 @@ FAKE_EXPORT unsigned long fake_cupti_dropped(void)
 	unsigned long count;
 
 	pthread_mutex_lock(&lock);
-	count = dropped_in_all;
+	count = fake_buffers.dropped_in_all;
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -219,83 +191,6 @@ static bool has_device(void)
 	bool (*ask)(void) = (bool (*)(void))driver_function("fake_cuda_has_device");
 
 	return ask && ask();
-}
-
-/* --- buffers, all under the lock ------------------------------------------------------ */
-
-static void deliver(struct place *place)
-{
-	struct place full = *place;
-
-	*place = (struct place){0};
-	if (full.buffer)
-		complete(NULL, 0, full.buffer, full.size, full.used);
-}
-
-static void store(struct place *place, const void *record, size_t bytes)
-{
-	size_t records_max = 0;
-
-	if (!request)
-		return; /* it has left since this call was found to be one to be recorded */
-	if (drop_every && ++record_number % drop_every == 0) {
-		dropped++;
-		dropped_in_all++;
-		return;
-	}
-	if (place->buffer && place->used + bytes > place->size)
-		deliver(place);
-	if (!place->buffer) {
-		request(&place->buffer, &place->size, &records_max);
-		place->used = 0;
-	}
-	if (!place->buffer || place->size < bytes) {
-		dropped++;
-		dropped_in_all++;
-		return;
-	}
-	memcpy(place->buffer + place->used, record, bytes);
-	place->used += bytes;
-	stored++;
-}
-
-/* The times as the client's clock has them, and as the settings spoil them. */
-static void store_work(struct fake_work work, bool is_complete)
-{
-	uint8_t record[FAKE_RECORD_BYTES_MAX];
-	bool is_gpu = work.kind != FAKE_SYNC;
-
-	work.start_ns += clock_shift_ns;
-	work.end_ns += clock_shift_ns;
-	if (is_gpu) {
-		work_number++;
-		if (!is_complete || (zero_every && work_number % zero_every == 0))
-			work.start_ns = work.end_ns = 0;
-		else if (backward_every && work_number % backward_every == 0)
-			work.end_ns = work.start_ns - 1;
-		else if (early_every && work_number % early_every == 0)
-			work.start_ns -= SECOND_NS;
-		else if (future_every && work_number % future_every == 0)
-			work.end_ns += HOUR_NS;
-	}
-	store(&places[0], record, fake_record_work(&work, record));
-}
-
-/* Work that has ended by now becomes a record; all of it when forced. */
-static void write_pending(bool is_forced)
-{
-	uint64_t now = monotonic_ns();
-	size_t kept = 0;
-
-	for (size_t i = 0; i < pending_count; i++) {
-		bool has_ended = pending[i].end_ns <= now;
-
-		if (has_ended || is_forced)
-			store_work(pending[i], has_ended);
-		else
-			pending[kept++] = pending[i];
-	}
-	pending_count = kept;
 }
 
 /* Callers let a flush pass: threads that launch on and on would keep the lock among them. */
@@ -353,11 +248,11 @@ static void on_enter(enum fake_domain domain, uint32_t cbid, uint32_t correlatio
 	entered_ns[domain] = wants_call(domain, cbid) ? clock_ns() : 0;
 }
 
-static struct place *own_place(void)
+static size_t own_place(void)
 {
 	if (!thread_number)
 		thread_number = atomic_fetch_add(&thread_count, 1) + 1;
-	return &places[1 + (FAKE_CUPTI_MAJOR >= 13 ? thread_number % THREADS_MAX : 0)];
+	return 1 + (FAKE_CUPTI_MAJOR >= 13 ? thread_number % FAKE_THREADS_MAX : 0);
 }
 
 /* The caller's time, as CUPTI's own work is. */
@@ -386,7 +281,7 @@ static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlatio
 	api.end_ns = clock_ns();
 	api.tid = thread_id_type == 1 ? (uint32_t)gettid() : (uint32_t)pthread_self();
 	lock_as_caller();
-	store(own_place(), record, fake_record_api(&api, record));
+	fake_buffers_store(own_place(), record, fake_record_api(&api, record));
 	pthread_mutex_unlock(&lock);
 }
 
@@ -397,17 +292,8 @@ static void on_work(const struct fake_work *work)
 	if (work->graph)
 		atomic_store(&were_graphs_recorded, true);
 	lock_as_caller();
-	if (pending_count == pending_room) {
-		pending_room = pending_room ? 2 * pending_room : 1024;
-		pending = realloc(pending, pending_room * sizeof(*pending));
-		if (!pending)
-			misuse("no memory");
-	}
-	pending[pending_count++] = *work;
-	if (pending_count >= pending_written) {
-		write_pending(false);
-		pending_written = pending_count > 2048 ? 2 * pending_count : 4096;
-	}
+	if (!fake_buffers_add_work(work))
+		misuse("no memory");
 	pthread_mutex_unlock(&lock);
 }
 
@@ -527,8 +413,8 @@ FAKE_EXPORT int cuptiFinalize(void)
 	atomic_store(&subscriber_callback, NULL);
 	thread_id_type = 0;
 	atomic_store(&client_clock, NULL);
-	request = NULL;
-	complete = NULL;
+	fake_buffers.request = NULL;
+	fake_buffers.complete = NULL;
 	pthread_mutex_unlock(&lock);
 	atomic_fetch_add(&finalized, 1);
 	return SUCCESS;
@@ -574,8 +460,8 @@ FAKE_EXPORT int cuptiActivityRegisterCallbacks(buffer_requested requested,
 	if (!requested || !completed)
 		return INVALID_PARAMETER;
 	pthread_mutex_lock(&lock);
-	request = requested;
-	complete = completed;
+	fake_buffers.request = requested;
+	fake_buffers.complete = completed;
 	pthread_mutex_unlock(&lock);
 	return SUCCESS;
 }
@@ -615,7 +501,7 @@ FAKE_EXPORT int cuptiActivityEnable(uint32_t kind)
 	if (refusal)
 		return refusal;
 	if (!fake_record_bytes(kind))
-		return INVALID_KIND;
+		return FAKE_INVALID_KIND;
 	pthread_mutex_lock(&lock);
 	read_clock_shift();
 	was_enabled = true;
@@ -629,7 +515,7 @@ FAKE_EXPORT int cuptiActivityDisable(uint32_t kind)
 {
 	begin(__func__);
 	if (!fake_record_bytes(kind))
-		return INVALID_KIND;
+		return FAKE_INVALID_KIND;
 	set_kind(kind, false);
 	return SUCCESS;
 }
@@ -666,26 +552,20 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 {
 	uint8_t record[FAKE_RECORD_BYTES_MAX];
 	uint64_t start_ns = clock_ns();
-	size_t count = sizeof(places) / sizeof(*places);
 
 	begin(__func__);
 	lock_to_flush();
-	if (!complete) {
+	if (!fake_buffers.complete) {
 		pthread_mutex_unlock(&lock);
 		return INVALID_OPERATION;
 	}
 	read_clock_shift();
-	write_pending(flag & 1);
-	if (atomic_load(&kind_is_on[FAKE_OVERHEAD]) && places[0].used)
-		store(&places[0], record,
-		      fake_record_overhead(1 << 16, getpid(), gettid(), start_ns, clock_ns(),
-					   record));
-	for (size_t i = 0; i < count; i++) {
-		struct place *place = &places[is_reversed ? count - 1 - i : i];
-
-		if (place->used || flag & 1)
-			deliver(place);
-	}
+	fake_buffers_write_work(flag & 1);
+	if (atomic_load(&kind_is_on[FAKE_OVERHEAD]) && fake_buffers.places[0].used)
+		fake_buffers_store(0, record,
+				   fake_record_overhead(1 << 16, getpid(), gettid(), start_ns,
+							clock_ns(), record));
+	fake_buffers_deliver_all(flag & 1);
 	pthread_mutex_unlock(&lock);
 	return SUCCESS;
 }
@@ -696,30 +576,14 @@ FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream
 	if (!was_enabled)
 		misuse("cuptiActivityGetNumDroppedRecords before a successful enable");
 	pthread_mutex_lock(&lock);
-	*count = dropped;
-	dropped = 0;
+	*count = fake_buffers.dropped;
+	fake_buffers.dropped = 0;
 	pthread_mutex_unlock(&lock);
 	return SUCCESS;
 }
 
 FAKE_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_size, uint8_t **record)
 {
-	size_t offset = 0, bytes;
-	uint32_t kind;
-
 	atomic_fetch_add(&call_count, 1);
-	if (*record) {
-		memcpy(&kind, *record, sizeof(kind));
-		offset = *record - buffer + fake_record_bytes(kind);
-	}
-	if (offset + sizeof(kind) > valid_size)
-		return END_OF_BUFFER;
-	memcpy(&kind, buffer + offset, sizeof(kind));
-	bytes = fake_record_bytes(kind);
-	if (!bytes)
-		return INVALID_KIND;
-	if (offset + bytes > valid_size)
-		return END_OF_BUFFER;
-	*record = buffer + offset;
-	return SUCCESS;
+	return fake_record_next(buffer, valid_size, record);
 }

@@ -151,3 +151,24 @@ size_t fake_record_overhead(uint32_t overhead_kind, uint32_t pid, uint32_t tid, 
 	put64(record, 32, end_ns);
 	return OVERHEAD;
 }
+
+int fake_record_next(uint8_t *buffer, size_t valid_size, uint8_t **record)
+{
+	size_t offset = 0, bytes;
+	uint32_t kind;
+
+	if (*record) {
+		memcpy(&kind, *record, sizeof(kind));
+		offset = *record - buffer + fake_record_bytes(kind);
+	}
+	if (offset + sizeof(kind) > valid_size)
+		return FAKE_END_OF_BUFFER;
+	memcpy(&kind, buffer + offset, sizeof(kind));
+	bytes = fake_record_bytes(kind);
+	if (!bytes)
+		return FAKE_INVALID_KIND;
+	if (offset + bytes > valid_size)
+		return FAKE_END_OF_BUFFER;
+	*record = buffer + offset;
+	return 0;
+}

@@ -31,4 +31,10 @@ size_t fake_record_api(const struct fake_api_record *api, void *record);
 size_t fake_record_overhead(uint32_t overhead_kind, uint32_t pid, uint32_t tid, uint64_t start_ns,
 			    uint64_t end_ns, void *record);
 
+/* CUPTI's numbers of these faults. */
+enum { FAKE_END_OF_BUFFER = 12, FAKE_INVALID_KIND = 21 };
+
+/* The record of a buffer behind *record, the first behind NULL. 0 or one of these. */
+int fake_record_next(uint8_t *buffer, size_t valid_size, uint8_t **record);
+
 #endif
