@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RLS_GROW_MIN 8
 
@@ -25,11 +26,40 @@ static inline int rls_grow_bytes(void **items, size_t *capacity, size_t count, s
 	return 0;
 }
 
+/* Makes them have an element of this number; what is new is zeroed. */
+static inline int rls_grow_to_bytes(void **items, size_t *capacity, size_t number,
+				    size_t item_bytes)
+{
+	size_t wanted = *capacity ? *capacity : RLS_GROW_MIN;
+	char *grown;
+
+	if (number < *capacity)
+		return 0;
+	while (wanted <= number)
+		wanted *= 2;
+	grown = reallocarray(*items, wanted, item_bytes);
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + *capacity * item_bytes, 0, (wanted - *capacity) * item_bytes);
+	*items = grown;
+	*capacity = wanted;
+	return 0;
+}
+
 /* rls_grow(&list->items, &list->capacity, list->count) */
 #define rls_grow(items, capacity, count)                                                           \
 	({                                                                                         \
 		void *grown_ = *(items);                                                           \
 		int grow_err_ = rls_grow_bytes(&grown_, capacity, count, sizeof(**(items)));       \
+		*(items) = grown_;                                                                 \
+		grow_err_;                                                                         \
+	})
+
+/* rls_grow_to(&table->items, &table->capacity, number) */
+#define rls_grow_to(items, capacity, number)                                                       \
+	({                                                                                         \
+		void *grown_ = *(items);                                                           \
+		int grow_err_ = rls_grow_to_bytes(&grown_, capacity, number, sizeof(**(items)));   \
 		*(items) = grown_;                                                                 \
 		grow_err_;                                                                         \
 	})

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/event/event_order.h"
 
 #define PAYLOAD offsetof(struct rls_event, process)
 #define INLINE_BYTES 16 /* enough for category, hits, off_cpu, phase, launch */
-#define FIRST_ROOM 256
 
 struct packed {
 	uint64_t time_ns;
@@ -50,15 +50,8 @@ void rls_event_store_free(struct rls_event_store *store)
 
 static int reserve(struct rls_event_store *store, size_t bytes)
 {
-	if (store->count == store->room) {
-		size_t room = store->room ? store->room * 2 : FIRST_ROOM;
-		struct packed *events = reallocarray(store->events, room, sizeof(*events));
-
-		if (!events)
-			return -ENOMEM;
-		store->events = events;
-		store->room = room;
-	}
+	if (rls_grow(&store->events, &store->room, store->count))
+		return -ENOMEM;
 	if (bytes > INLINE_BYTES && store->overflow_room - store->overflow_used < bytes) {
 		size_t room = store->overflow_room * 2 + sizeof(struct rls_event);
 		unsigned char *overflow = realloc(store->overflow, room);

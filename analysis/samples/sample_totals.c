@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/base/grow.h"
 #include "analysis/event/bounded.h"
 #include "analysis/event/sample_kind.h"
-
-#define FIRST_FRAMES 1024
 
 void rls_sample_totals_free(struct rls_sample_totals *totals)
 {
@@ -29,24 +28,6 @@ void rls_sample_totals_free(struct rls_sample_totals *totals)
 	*totals = (struct rls_sample_totals){0};
 }
 
-static int make_room(struct rls_sample_totals *totals, uint32_t id)
-{
-	size_t room = totals->frame_room ? totals->frame_room : FIRST_FRAMES;
-	struct rls_frame_node *frames;
-
-	while (room <= id)
-		room *= 2;
-	if (room == totals->frame_room)
-		return 0;
-	frames = reallocarray(totals->frames, room, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	memset(frames + totals->frame_room, 0, (room - totals->frame_room) * sizeof(*frames));
-	totals->frames = frames;
-	totals->frame_room = room;
-	return 0;
-}
-
 int rls_sample_totals_frame(struct rls_sample_totals *totals, const struct rls_event *event)
 {
 	uint32_t id = event->frame.id;
@@ -56,7 +37,7 @@ int rls_sample_totals_frame(struct rls_sample_totals *totals, const struct rls_e
 		totals->left_out++;
 		return 0;
 	}
-	err = make_room(totals, id);
+	err = rls_grow_to(&totals->frames, &totals->frame_room, id);
 	if (err)
 		return err;
 	totals->frames[id] = (struct rls_frame_node){

@@ -177,24 +177,6 @@ int rls_tracks_clock(struct rls_timeline *timeline, const struct rls_host_clock 
 	return 0;
 }
 
-static int make_room(struct rls_tracks *tracks, rls_string_id id)
-{
-	size_t count = tracks->known_count;
-	rls_string_id *known;
-
-	if (id < count)
-		return 0;
-	while (count <= id)
-		count = count ? 2 * count : 256;
-	known = reallocarray(tracks->known, count, sizeof(*known));
-	if (!known)
-		return -ENOMEM;
-	memset(known + tracks->known_count, 0, (count - tracks->known_count) * sizeof(*known));
-	tracks->known = known;
-	tracks->known_count = count;
-	return 0;
-}
-
 /* The sink's name for a string of the trace. */
 static int translate(struct rls_tracks *tracks, rls_string_id id, rls_string_id *out)
 {
@@ -203,7 +185,7 @@ static int translate(struct rls_tracks *tracks, rls_string_id id, rls_string_id 
 	/* An id the source never gave is the empty string, and no reason for a table. */
 	if (id >= rls_string_pool_count(tracks->strings))
 		id = 0;
-	err = make_room(tracks, id);
+	err = rls_grow_to(&tracks->known, &tracks->known_count, id);
 	if (!err && !tracks->known[id])
 		err = tracks_intern(tracks, rls_string_pool_get(tracks->strings, id),
 				    &tracks->known[id]);

@@ -1,3 +1,4 @@
+#include "analysis/base/grow.h"
 #include "analysis/trace/trace_record.h"
 
 #include <errno.h>
@@ -7,8 +8,6 @@
 #include "analysis/base/varint.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/trace/trace_format.h"
-
-#define FIRST_THREADS 16
 
 void rls_record_decoder_init(struct rls_record_decoder *decoder, const uint8_t *bytes, size_t count,
 			     uint64_t min_time_ns)
@@ -56,16 +55,8 @@ static int get_new_thread(struct rls_record_decoder *decoder)
 
 	if (!get_u32(decoder, &thread.pid) || !get_u32(decoder, &thread.tid))
 		return -EBADMSG;
-	if (decoder->thread_count == decoder->thread_room) {
-		uint32_t room = decoder->thread_room ? decoder->thread_room * 2 : FIRST_THREADS;
-		struct rls_record_thread *threads =
-			reallocarray(decoder->threads, room, sizeof(*threads));
-
-		if (!threads)
-			return -ENOMEM;
-		decoder->threads = threads;
-		decoder->thread_room = room;
-	}
+	if (rls_grow(&decoder->threads, &decoder->thread_room, decoder->thread_count))
+		return -ENOMEM;
 	decoder->threads[decoder->thread_count++] = thread;
 	return 0;
 }

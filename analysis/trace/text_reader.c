@@ -1,3 +1,4 @@
+#include "analysis/base/grow.h"
 #include "analysis/trace/text_form.h"
 
 #include <errno.h>
@@ -316,15 +317,8 @@ static int add_byte(struct line *line, char byte)
 {
 	if (line->bytes > LINE_BYTES_MAX)
 		return 0; /* too long: the rest is dropped, and the line refused */
-	if (line->bytes == line->room) {
-		size_t room = line->room ? line->room * 2 : 4096;
-		char *text = realloc(line->text, room);
-
-		if (!text)
-			return -ENOMEM;
-		line->text = text;
-		line->room = room;
-	}
+	if (rls_grow(&line->text, &line->room, line->bytes))
+		return -ENOMEM;
 	line->text[line->bytes++] = byte;
 	return 0;
 }

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
 #include "analysis/base/varint.h"
 #include "analysis/event/event_fields.h"
-
-#define FIRST_ROOM 64
 
 void rls_trace_chunks_clear(struct rls_trace_chunks *chunks)
 {
@@ -131,15 +130,8 @@ static int read_chunk_header(const struct rls_trace_chunks *chunks, uint64_t off
 
 static int add_events_chunk(struct rls_trace_chunks *chunks, const struct rls_chunk *chunk)
 {
-	if (chunks->count == chunks->room) {
-		size_t room = chunks->room ? chunks->room * 2 : FIRST_ROOM;
-		struct rls_chunk *events = reallocarray(chunks->events, room, sizeof(*events));
-
-		if (!events)
-			return -ENOMEM;
-		chunks->events = events;
-		chunks->room = room;
-	}
+	if (rls_grow(&chunks->events, &chunks->room, chunks->count))
+		return -ENOMEM;
 	chunks->events[chunks->count++] = *chunk;
 	return 0;
 }
@@ -147,19 +139,11 @@ static int add_events_chunk(struct rls_trace_chunks *chunks, const struct rls_ch
 static int add_string(struct rls_trace_chunks *chunks, struct rls_string_pool *strings,
 		      const char *text, size_t bytes)
 {
-	if (chunks->string_count == chunks->string_room) {
-		uint32_t room = chunks->string_room ? chunks->string_room * 2 : FIRST_ROOM;
-		rls_string_id *ids = reallocarray(chunks->string_ids, room, sizeof(*ids));
+	int error = rls_grow(&chunks->string_ids, &chunks->string_room, chunks->string_count);
 
-		if (!ids)
-			return -ENOMEM;
-		chunks->string_ids = ids;
-		chunks->string_room = room;
-	}
-
-	int error = rls_string_pool_add(strings, text, bytes,
-					&chunks->string_ids[chunks->string_count]);
-
+	if (!error)
+		error = rls_string_pool_add(strings, text, bytes,
+					    &chunks->string_ids[chunks->string_count]);
 	if (!error)
 		chunks->string_count++;
 	return error;

@@ -25,7 +25,8 @@ struct rls_trace_chunks {
 	struct rls_chunk *events; /* EVENTS chunks, by min_time_ns */
 	size_t count, room;
 	rls_string_id *string_ids; /* by the file's id */
-	uint32_t string_count, string_room;
+	uint32_t string_count;
+	size_t string_room;
 
 	bool ended; /* an END chunk was found, with this in it: */
 	enum rls_trace_end end;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
 #include "analysis/event/event_order.h"
 #include "analysis/trace/trace_chunks.h"
 #include "analysis/trace/trace_damage.h"
@@ -102,18 +103,11 @@ static void sink(struct rls_trace_reader *reader, size_t at)
 
 static int trace_reader_push(struct rls_trace_reader *reader, struct cursor *cursor)
 {
-	if (reader->heap_count == reader->heap_room) {
-		size_t room = reader->heap_room ? reader->heap_room * 2 : 16;
-		struct cursor **heap = reallocarray(reader->heap, room, sizeof(struct cursor *));
+	size_t at = reader->heap_count;
 
-		if (!heap)
-			return -ENOMEM;
-		reader->heap = heap;
-		reader->heap_room = room;
-	}
-
-	size_t at = reader->heap_count++;
-
+	if (rls_grow(&reader->heap, &reader->heap_room, reader->heap_count))
+		return -ENOMEM;
+	reader->heap_count++;
 	reader->heap[at] = cursor;
 	for (; at && earlier(reader, at, (at - 1) / 2); at = (at - 1) / 2)
 		swap(reader, at, (at - 1) / 2);

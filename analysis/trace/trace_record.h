@@ -38,7 +38,8 @@ struct rls_record_decoder {
 	uint64_t time_ns;
 	uint64_t passed_ns; /* since the record before */
 	struct rls_record_thread *threads;
-	uint32_t thread_count, thread_room;
+	uint32_t thread_count;
+	size_t thread_room;
 	uint32_t thread; /* of the record before */
 	bool hits_pending; /* the second half of a CATEGORY_HITS is due */
 	struct rls_event hits; /* that half */

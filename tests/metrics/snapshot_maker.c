@@ -40,7 +40,6 @@ static struct rls_snapshot_job jobs[] = {
 		.gpus = train_gpus,
 		.gpu_count = 1,
 		.has_on_cpu = true,
-		.has_gpu_clock = true,
 	},
 	{
 		.id = 2,

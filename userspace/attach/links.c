@@ -1,4 +1,5 @@
 #include "userspace/attach/links.h"
+#include "analysis/base/grow.h"
 #include "bpf/wire/cookie.h"
 
 #include <dirent.h>
@@ -25,16 +26,9 @@ int rls_links_add(struct rls_links *links, struct bpf_link *link)
 {
 	if (!link)
 		return -errno;
-	if (links->count == links->capacity) {
-		size_t capacity = links->capacity ? 2 * links->capacity : 64;
-		void *grown = reallocarray(links->items, capacity, sizeof(*links->items));
-
-		if (!grown) {
-			bpf_link__destroy(link);
-			return -ENOMEM;
-		}
-		links->items = grown;
-		links->capacity = capacity;
+	if (rls_grow(&links->items, &links->capacity, links->count)) {
+		bpf_link__destroy(link);
+		return -ENOMEM;
 	}
 	links->items[links->count++] = (struct rls_live_link){.link = link};
 	return 0;

@@ -66,7 +66,6 @@ struct rls_snapshot_job {
 	const struct rls_snapshot_gpu *gpus;
 	size_t gpu_count;
 	bool has_on_cpu; /* on_cpu_ns of the rows is known */
-	bool has_gpu_clock; /* a bridge hands its GPU work over: without it no row is cpu+gpu */
 	uint64_t hits; /* of probes, silent ones included */
 	uint64_t overhead_ns; /* what they cost by the calibration */
 };

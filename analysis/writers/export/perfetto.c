@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/base/grow.h"
 #include "analysis/writers/export/proto_stream.h"
 #include "analysis/writers/writer.h"
 #include "perfetto.pb-c.h"
@@ -102,25 +103,6 @@ static int put_track(struct rls_track_sink *sink, const struct rls_track *track)
 
 /* --- events ------------------------------------------------------------------------- */
 
-static int make_room(struct perfetto *perfetto, rls_string_id id)
-{
-	size_t count = perfetto->sent_count;
-	bool *sent;
-
-	if (id < count)
-		return 0;
-	while (count <= id)
-		count = count ? 2 * count : 256;
-	sent = realloc(perfetto->sent, count);
-	if (!sent)
-		return -ENOMEM;
-	for (size_t i = perfetto->sent_count; i < count; i++)
-		sent[i] = false;
-	perfetto->sent = sent;
-	perfetto->sent_count = count;
-	return 0;
-}
-
 static int put_event(struct perfetto *perfetto, RlsPerfetto__TrackEvent *event,
 		     RlsPerfetto__TracePacket *packet, const struct rls_track *track,
 		     uint64_t at_ns)
@@ -143,7 +125,7 @@ static int put_slice(struct perfetto *perfetto, RlsPerfetto__TrackEvent *event,
 	RlsPerfetto__InternedName name = RLS_PERFETTO__INTERNED_NAME__INIT, kind = name;
 	RlsPerfetto__InternedName *names[] = {&name}, *kinds[] = {&kind};
 	uint64_t category = (uint64_t)slice->kind + 1;
-	int err = make_room(perfetto, slice->name);
+	int err = rls_grow_to(&perfetto->sent, &perfetto->sent_count, slice->name);
 
 	if (err)
 		return err;

@@ -44,15 +44,8 @@ static int new_file(struct rls_probed_files *files, const struct rls_library *li
 {
 	struct rls_probed_file *file;
 
-	if (files->count == files->room) {
-		size_t room = files->room ? 2 * files->room : 16;
-		void *grown = reallocarray(files->files, room, sizeof(*files->files));
-
-		if (!grown)
-			return -ENOMEM;
-		files->files = grown;
-		files->room = room;
-	}
+	if (rls_grow(&files->files, &files->room, files->count))
+		return -ENOMEM;
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return -ENOMEM;
