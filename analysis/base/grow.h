@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,8 @@ static inline int rls_grow_to_bytes(void **items, size_t *capacity, size_t numbe
 
 	if (number < *capacity)
 		return 0;
+	if (number > SIZE_MAX / 4)
+		return -ENOMEM;
 	while (wanted <= number)
 		wanted *= 2;
 	grown = reallocarray(*items, wanted, item_bytes);
