@@ -296,7 +296,7 @@ def check_churn(checks, jobs=50, at_once=5):
                     job.call()
                 for job in some.values():
                     job.end()
-        monitor.until(lambda page: page.sum("rlscope_jobs") == 0)
+        monitor.until(lambda page: not any(page.sum("rlscope_processes", job=label) for label in before))
         left = descriptors_left(monitor, files)
         _, page = monitor.stop()
     others = page.sum("rlscope_jobs_seen_total") - jobs - 1
