@@ -135,6 +135,27 @@ static void version_1_has_a_hierarchy_for_memory(void **state)
 	assert_limit("7:memory:/\n", mounts, 0, 0);
 }
 
+/* The kernel gives it back before anything ends for lack of memory. */
+static void unused_cache_of_files_is_not_counted(void **state)
+{
+	static const char mounts[] = "32 20 0:28 / @/old rw - cgroup cgroup rw,memory\n";
+
+	write_file("two/cached", "memory.max", "1000000\n");
+	write_file("two/cached", "memory.current", "900000\n");
+	write_file("two/cached", "memory.stat",
+		   "anon 5\nfile 700000\ninactive_anon 7\nactive_file 9\ninactive_file 600000\n");
+	assert_limit("0::/cached\n", V2, 1000000, 300000);
+	write_file("two/cached", "memory.stat", "inactive_file 900001\n");
+	assert_limit("0::/cached\n", V2, 1000000, 0);
+	write_file("two/cached", "memory.stat", "inactive_file\n");
+	assert_limit("0::/cached\n", V2, 1000000, 900000);
+	write_file("old/job", "memory.limit_in_bytes", "2000000\n");
+	write_file("old/job", "memory.usage_in_bytes", "1500000\n");
+	write_file("old/job", "memory.stat",
+		   "inactive_file 1\ntotal_cache 9\ntotal_inactive_file 500000\n");
+	assert_limit("7:memory:/job\n", mounts, 2000000, 1000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +164,7 @@ int main(void)
 		cmocka_unit_test(the_mounted_folder_may_not_be_the_first),
 		cmocka_unit_test(the_mount_may_have_any_name),
 		cmocka_unit_test(version_1_has_a_hierarchy_for_memory),
+		cmocka_unit_test(unused_cache_of_files_is_not_counted),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

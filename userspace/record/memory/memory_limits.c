@@ -157,15 +157,39 @@ static void read_machine(struct rls_memory_limit *out)
 	out->used_bytes = out->limit_bytes > free_bytes ? out->limit_bytes - free_bytes : 0;
 }
 
+/* Of memory.stat, which has "name number" lines; 0: there is none. */
+static uint64_t stat_bytes(const char *folder, const char *name)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[PATH_BYTES], known[64];
+	uint64_t bytes;
+
+	if (snprintf(path, sizeof(path), "%s/memory.stat", folder) >= (int)sizeof(path))
+		return 0;
+	file = fopen(path, "re");
+	while (file && fscanf(file, " %63s %" SCNu64, known, &bytes) == 2)
+		if (!strcmp(known, name))
+			return bytes;
+	return 0;
+}
+
+/* The kernel takes the cache of files that nobody used of late before it ends a process. */
+static uint64_t group_used_bytes(const struct rls_memory_group *group)
+{
+	bool two = group->version == 2;
+	uint64_t used = read_number(group->path, two ? "memory.current" : "memory.usage_in_bytes");
+	uint64_t cache = stat_bytes(group->path, two ? "inactive_file" : "total_inactive_file");
+
+	return used > cache ? used - cache : 0;
+}
+
 void rls_memory_limit_read(const struct rls_memory_group *group, struct rls_memory_limit *out)
 {
 	struct rls_memory_limit limit = {0};
 
 	if (group->path) {
 		limit.limit_bytes = limit_of(group->path, group->version);
-		limit.used_bytes =
-			read_number(group->path, group->version == 2 ? "memory.current"
-								     : "memory.usage_in_bytes");
+		limit.used_bytes = group_used_bytes(group);
 	}
 	if (!limit.limit_bytes)
 		read_machine(&limit);

@@ -11,7 +11,7 @@
 
 struct rls_memory_limit {
 	uint64_t limit_bytes; /* 0: not known */
-	uint64_t used_bytes;
+	uint64_t used_bytes; /* of it, without files' pages that the kernel takes back first */
 };
 
 /* Where a process's limit is: found once, read often. */

@@ -44,12 +44,10 @@ int rls_memory_use_sample(struct rls_memory_use *use, pid_t pid, struct rls_even
 		rls_memory_group_find(pid, &use->group);
 		use->found_ns = time_ns;
 	}
-	rls_memory_limit_read(&use->group, &limit);
-	if (rss_bytes == use->rss_bytes && limit.limit_bytes == use->limit.limit_bytes &&
-	    time_ns - use->emitted_ns < EMIT_EVERY_NS)
+	if (rss_bytes == use->rss_bytes && time_ns - use->emitted_ns < EMIT_EVERY_NS)
 		return 0;
+	rls_memory_limit_read(&use->group, &limit); /* the kernel adds it up when it is read */
 	use->rss_bytes = rss_bytes;
-	use->limit = limit;
 	use->emitted_ns = time_ns;
 	event.memory_use.rss_bytes = rss_bytes;
 	event.memory_use.used_bytes = limit.used_bytes;

@@ -18,12 +18,11 @@ struct rls_memory_use {
 	uint64_t found_ns; /* when the group was; 0: never */
 	uint64_t emitted_ns;
 	uint64_t rss_bytes;
-	struct rls_memory_limit limit;
 };
 
 void rls_memory_use_clear(struct rls_memory_use *use);
 
-/* An event where something has changed, and once a second. 0 or -errno; a process that has ended has none. */
+/* An event where its resident memory has changed, and once a second. 0 or -errno; a process that has ended has none. */
 int rls_memory_use_sample(struct rls_memory_use *use, pid_t pid, struct rls_event_output *output,
 			  uint64_t time_ns);
 
