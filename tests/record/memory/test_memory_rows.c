@@ -276,6 +276,31 @@ static void a_place_may_be_used_again(void **state)
 	assert_int_equal(events[0].memory_line.allocs, 1);
 }
 
+/* Nothing is kept of those that have ended: a process with the same pid begins anew, and others' rows stay. */
+static void ended_processes_leave_no_rows(void **state)
+{
+	child_is_known = true;
+	for (uint64_t i = 1; i <= 1000; i++) {
+		event_count = 0;
+		memset(lines, 0, sizeof(lines));
+		counts[RLS_MEMORY_PLACES] = 0;
+		add_line(PARENT, 300, i, 0);
+		add_line(CHILD, 300, 3, 0);
+		add_line(PARENT, 400, i, 0);
+		assert_int_equal(rls_memory_rows_end(*state, CHILD, i), 0);
+		assert_int_equal(rls_memory_rows_flush(*state, i), 0);
+		for (size_t k = 0; k < event_count; k++)
+			if (events[k].kind == RLS_EVENT_MEMORY_LINE)
+				assert_int_equal(events[k].memory_line.allocs,
+						 events[k].pid == CHILD ? 3 : i);
+		assert_int_equal(event_count, 3);
+	}
+	event_count = 0;
+	assert_int_equal(rls_memory_rows_end(*state, 0, 2000), 0);
+	for (size_t k = 0; k < event_count; k++)
+		assert_int_equal(events[k].pid, PARENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_end_of_a_process_tells_ages_and_gives_places_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_place_may_be_used_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ended_processes_leave_no_rows, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "analysis/base/index_map.h"
 #include "analysis/event/event_fields.h"
@@ -103,29 +104,42 @@ static bool is_row(const struct row *row, uint32_t pid, const struct rls_memory_
 	       row->of.phase == of->phase;
 }
 
+/* Whether there is a row of this key: its number. Else where it would be in by_key. Digests of different keys may be
+ * equal: then the next one is taken. */
+static bool known_row(const struct rls_memory_rows *rows, uint32_t pid,
+		      const struct rls_memory_line *of, uint64_t digest[2], uint32_t *out)
+{
+	digest[0] = mix(mix(pid, of->file), (uint64_t)of->line << 32 | of->function);
+	digest[1] = mix(mix(of->operation, of->phase), (uint64_t)of->source << 32 | of->device);
+	for (;; digest[1]++) {
+		uintptr_t known = (uintptr_t)rls_index_map_get(&rows->by_key, digest[0], digest[1]);
+
+		if (!known)
+			return false;
+		if (is_row(&rows->rows[known - 1], pid, of)) {
+			*out = (uint32_t)known - 1;
+			return true;
+		}
+	}
+}
+
+static int index_row(struct rls_memory_rows *rows, const uint64_t digest[2], size_t number)
+{
+	return rls_index_map_put(&rows->by_key, digest[0], digest[1],
+				 (void *)(number + 1)); /* NOLINT: a number */
+}
+
 static int find_row(struct rls_memory_rows *rows, uint32_t pid, const struct rls_memory_line *of,
 		    uint32_t *out)
 {
-	uint64_t first = mix(mix(pid, of->file), (uint64_t)of->line << 32 | of->function);
-	uint64_t second =
-		mix(mix(of->operation, of->phase), (uint64_t)of->source << 32 | of->device);
+	uint64_t digest[2];
 	int r;
 
-	/* Digests of different keys may be equal: then the next one is taken. */
-	for (;; second++) {
-		uintptr_t known = (uintptr_t)rls_index_map_get(&rows->by_key, first, second);
-
-		if (!known)
-			break;
-		if (is_row(&rows->rows[known - 1], pid, of)) {
-			*out = (uint32_t)known - 1;
-			return 0;
-		}
-	}
+	if (known_row(rows, pid, of, digest, out))
+		return 0;
 	r = rls_grow(&rows->rows, &rows->room, rows->count);
 	if (!r)
-		r = rls_index_map_put(&rows->by_key, first, second,
-				      (void *)(rows->count + 1)); /* NOLINT: a number */
+		r = index_row(rows, digest, rows->count);
 	if (r)
 		return r;
 	*out = (uint32_t)rows->count;
@@ -406,6 +420,45 @@ static void drop_places(struct rls_memory_rows *rows, uint32_t pid)
 	}
 }
 
+static int index_again(struct rls_memory_rows *rows)
+{
+	int r = 0;
+
+	rls_index_map_free(&rows->by_key);
+	for (size_t i = 0; !r && i < rows->count; i++) {
+		uint64_t digest[2];
+		uint32_t known;
+
+		if (!known_row(rows, rows->rows[i].pid, &rows->rows[i].of, digest, &known))
+			r = index_row(rows, digest, i);
+	}
+	return r;
+}
+
+/* No place is in them any more. A later process may have this pid. */
+static int drop_rows(struct rls_memory_rows *rows, uint32_t pid)
+{
+	_cleanup_free_ uint32_t *moved = calloc(rows->count + 1, sizeof(*moved));
+	size_t left = 0;
+
+	if (!moved)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->count; i++) {
+		if (rows->rows[i].pid == pid) {
+			free(rows->rows[i].freed);
+			free(rows->rows[i].living);
+			continue;
+		}
+		moved[i] = (uint32_t)left;
+		rows->rows[left++] = rows->rows[i];
+	}
+	rows->count = left;
+	for (size_t i = 0, count = place_count(rows); i < count; i++)
+		if (rows->places[i].row)
+			rows->places[i].row = moved[rows->places[i].row - 1] + 1;
+	return index_again(rows);
+}
+
 int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns)
 {
 	struct living living = {.rows = rows, .pid = (uint32_t)pid, .time_ns = time_ns};
@@ -424,17 +477,18 @@ int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_n
 	for (size_t i = 0; !r && i < rows->count; i++) {
 		struct row *row = &rows->rows[i];
 
-		if (pid ? row->pid != (uint32_t)pid : !row->places)
-			continue; /* another's, or what was reported when its process ended */
+		if (pid && row->pid != (uint32_t)pid)
+			continue;
 		r = emit_ages(rows, row, true, time_ns);
 		if (!r)
 			r = emit_ages(rows, row, false, time_ns);
 		free(row->living);
 		row->living = NULL;
 	}
-	if (pid)
-		drop_places(rows, (uint32_t)pid);
-	return r;
+	if (r || !pid)
+		return r;
+	drop_places(rows, (uint32_t)pid);
+	return drop_rows(rows, (uint32_t)pid);
 }
 
 int rls_memory_rows_losses(struct rls_memory_rows *rows, uint64_t time_ns)

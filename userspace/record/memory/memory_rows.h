@@ -5,6 +5,7 @@
  *
  * Several places may be one row: a line has several instructions, and a function one code object for
  * each process that it is in. Names are read when a place is first met, while its code object exists.
+ * Rows and places of a process go when it ends, so there are at most RLS_MEMORY_LINES of either.
  */
 #ifndef RLS_MEMORY_ROWS_H
 #define RLS_MEMORY_ROWS_H
