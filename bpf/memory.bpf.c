@@ -39,8 +39,9 @@ struct {
 } memory_devices SEC(".maps");
 
 __u64 memory_counts[RLS_MEMORY_COUNT_MAX] = {};
-/* Whether blocks are counted now. */
-bool memory_wanted = false;
+/* Sources whose new blocks are counted now, and those whose blocks are followed to their ends: a bit for each
+ * enum rls_memory_source. */
+__u32 memory_counted = 0, memory_followed = 0;
 
 /* A body that was interrupted took longer than what it cost. */
 #define BODY_NS_MAX 20000
@@ -49,6 +50,11 @@ bool memory_wanted = false;
 static __always_inline void count_memory(enum rls_memory_count which, __u64 by)
 {
 	__sync_fetch_and_add(&memory_counts[which], by);
+}
+
+static __always_inline bool in_sources(const __u32 *sources, __u32 source)
+{
+	return *(const volatile __u32 *)sources >> (source & (RLS_MEMORY_SOURCES - 1)) & 1;
 }
 
 /* ---- lines ---- */
@@ -218,6 +224,8 @@ __noinline int begin_block(struct thread_state *thread, const struct memory_hit 
 	if (!line)
 		return 0;
 	count_alloc(line, hit->bytes);
+	if (!in_sources(&memory_followed, hit->block.source))
+		return 0;
 	block.bytes = hit->bytes;
 	block.born_ns = hit->now_ns;
 	block.line = place;
@@ -365,10 +373,11 @@ static __always_inline void take_report(struct thread_state *thread, __u32 repor
 	default:
 		return;
 	}
-	if (!hit->block.address)
+	if (!hit->block.address || !in_sources(&memory_counted, hit->block.source))
 		return;
 	/* Also what is followed at this address: its end was not seen. */
-	end_block(hit);
+	if (in_sources(&memory_followed, hit->block.source))
+		end_block(hit);
 	if (report == RLS_MEMORY_TENSOR_DELETE || report == RLS_MEMORY_UNTRACK ||
 	    (report == RLS_MEMORY_DEVICE && (__s64)hit->bytes <= 0))
 		return;
@@ -393,8 +402,9 @@ static __always_inline int handle_memory(struct pt_regs *ctx)
 	struct thread_state *thread = current_thread();
 	struct memory_hit hit = {0};
 	__u64 cookie, body_ns;
+	__u32 cost;
 
-	if (!thread || !memory_wanted)
+	if (!thread)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
 	if ((__u8)cookie == RLS_MEMORY_FINALIZE || (__u8)cookie == RLS_MEMORY_EXIT)
@@ -405,10 +415,14 @@ static __always_inline int handle_memory(struct pt_regs *ctx)
 	hit.now_ns = bpf_ktime_get_ns();
 	hit.block.pid = thread->pid;
 	hit.block.image = current_image();
-	if ((__u8)cookie >= RLS_MEMORY_COPY_TENSOR)
-		take_copy(thread, ctx, (__u8)cookie, argument, &hit);
-	else
+	if ((__u8)cookie >= RLS_MEMORY_COPY_TENSOR) {
+		cost = RLS_MEMORY_COPY_COST;
+		if (in_sources(&memory_counted, RLS_MEMORY_COPY_COST))
+			take_copy(thread, ctx, (__u8)cookie, argument, &hit);
+	} else {
 		take_report(thread, (__u8)cookie, argument, &hit);
+		cost = hit.block.source;
+	}
 	body_ns = bpf_ktime_get_ns() - hit.now_ns;
 	if (body_ns > BODY_NS_MAX)
 		body_ns = 0;
@@ -416,6 +430,7 @@ static __always_inline int handle_memory(struct pt_regs *ctx)
 	charge_hit(thread, body_ns);
 	count_memory(RLS_MEMORY_HITS, 1);
 	count_memory(RLS_MEMORY_HIT_NS, body_ns);
+	count_memory(RLS_MEMORY_SOURCE_NS + (cost & (RLS_MEMORY_SOURCES - 1)), body_ns);
 	return 0;
 }
 

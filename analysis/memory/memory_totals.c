@@ -241,8 +241,11 @@ static int add_line(struct rls_memory_totals *totals, struct rls_process_memory 
 	};
 	if (event->memory_line.method > place->method)
 		place->method = event->memory_line.method;
-	if (!rls_memory_source_frees(place->of.source))
+	if (!rls_memory_follows(place->of.source, place->method)) {
+		place->use->partial |= place->of.source != RLS_MEMORY_MALLOC;
+		set_live(place, event->time_ns, 0);
 		return 0;
+	}
 	set_live(place, event->time_ns, live);
 	if (live > place->peak_bytes)
 		place->peak_bytes = live;

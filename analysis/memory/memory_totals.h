@@ -39,6 +39,7 @@ struct rls_used_memory {
 	uint64_t used_bytes, limit_bytes; /* 0: not known */
 	bool out_of_memory;
 	uint64_t live_bytes; /* of its places, but those whose frees nobody sees */
+	bool partial; /* frees of some places were seen for a time only, which are not in live_bytes any more */
 	struct rls_live_curve curve;
 	RLS_LIST(struct rls_memory_point {
 		struct rls_curve_point point;
@@ -104,10 +105,11 @@ struct rls_memory_place *rls_memory_totals_find(const struct rls_memory_totals *
 						const struct rls_process_memory *memory,
 						const struct rls_memory_line *of);
 
-/* Whether a source says when its blocks are freed. */
-static inline bool rls_memory_source_frees(enum rls_memory_source source)
+/* Whether it is known when blocks of a source are freed that were counted so: blocks of which only windows were counted
+ * may be freed between two of them. */
+static inline bool rls_memory_follows(enum rls_memory_source source, enum rls_memory_method method)
 {
-	return source != RLS_MEMORY_MALLOC;
+	return source != RLS_MEMORY_MALLOC && method != RLS_MEMORY_SCALED;
 }
 
 /* What was live there at the peak of its use. */

@@ -49,7 +49,7 @@ void rls_memory_line_derive(void *item)
 	struct rls_leak leak;
 
 	row->error_bytes = rls_round_bounded(sqrt(row->variance_bytes2));
-	if (!rls_memory_source_frees(row->source)) {
+	if (!rls_memory_follows(row->source, row->method)) {
 		set_unknown(row);
 		return;
 	}

@@ -83,7 +83,7 @@ struct rls_memory_timeline_row {
 	int32_t device;
 	uint64_t time_ns;
 	uint64_t rss_bytes;
-	uint64_t live_bytes; /* of its lines */
+	uint64_t live_bytes; /* of its lines; RLS_COUNT_UNKNOWN: some were counted in windows */
 };
 
 #endif

@@ -147,7 +147,8 @@ static void add_timeline(struct rls_builder *b, const struct rls_process *proces
 		row->device = device_of(use->gpu, use->device);
 		row->time_ns = points[i].time_ns;
 		row->rss_bytes = points[i].bytes;
-		row->live_bytes = use->points.items[i].live_bytes;
+		row->live_bytes =
+			use->partial ? RLS_COUNT_UNKNOWN : use->points.items[i].live_bytes;
 	}
 }
 

@@ -338,7 +338,7 @@ static const struct rls_column memory_timeline[] = {
 	COLUMN(I32, rls_memory_timeline_row, device, 2, 0),
 	COLUMN(U64, rls_memory_timeline_row, time_ns, 3, RLS_INSTANT),
 	COLUMN(U64, rls_memory_timeline_row, rss_bytes, 0, RLS_TIE),
-	COLUMN(U64, rls_memory_timeline_row, live_bytes, 0, 0),
+	COLUMN(U64, rls_memory_timeline_row, live_bytes, 0, RLS_NULLABLE),
 };
 
 /* --- the recording ------------------------------------------------------------------ */

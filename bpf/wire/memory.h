@@ -92,6 +92,11 @@ struct rls_wire_device {
 };
 #define RLS_MEMORY_DEVICES 1024
 
+/* Sources that the masks of the kernel side have room for: a power of two. */
+#define RLS_MEMORY_SOURCES 8
+/* Where there are sources, copies are this one. */
+#define RLS_MEMORY_COPY_COST 5
+
 /* memory_counts */
 enum rls_memory_count {
 	RLS_MEMORY_HITS = 0, /* of tracked processes */
@@ -102,7 +107,8 @@ enum rls_memory_count {
 	RLS_MEMORY_PLACES = 5, /* of memory_lines: those from here on have never been used */
 	RLS_MEMORY_MADE = 6, /* lines, so far */
 	RLS_MEMORY_LOST_COPIES = 7, /* tensors of a layout that is not known */
-	RLS_MEMORY_COUNT_MAX = 8,
+	RLS_MEMORY_SOURCE_NS = 8, /* of what hits cost, each source's part, from here on; RLS_MEMORY_COPY_COST: copies' */
+	RLS_MEMORY_COUNT_MAX = 16,
 };
 
 /* The bucket of an age, and where it begins. */
@@ -144,6 +150,7 @@ _Static_assert(sizeof(struct rls_wire_block_key) == 24, "block key");
 _Static_assert(sizeof(struct rls_wire_block) == 24, "block");
 _Static_assert(sizeof(struct rls_wire_device) == 32, "device");
 _Static_assert(RLS_AGE_PARTS == 4, "parts are two bits");
+_Static_assert(RLS_MEMORY_COUNT_MAX == RLS_MEMORY_SOURCE_NS + RLS_MEMORY_SOURCES, "a count each");
 #endif
 
 #endif

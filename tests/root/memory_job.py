@@ -279,6 +279,8 @@ def grow():
 def endless():
     for i in range(1 << 40):
         NEW(0, 0xc000000 + i % 1000 * 64, 64)  # endless
+        if i % 10000 == 0:
+            TRACK(3, 0xe000000 + i, 1000)  # endless kept
 
 
 if sys.argv[2:]:

@@ -103,3 +103,13 @@ int rls_clock_join_host(void)
 		rls_clocks_ahead = ahead;
 	return r;
 }
+
+uint64_t rls_process_cpu_ns(pid_t pid)
+{
+	struct timespec ran;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ran))
+		return 0;
+	return (uint64_t)ran.tv_sec * NS_A_SECOND + (uint64_t)ran.tv_nsec;
+}

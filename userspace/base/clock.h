@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 #include <time.h>
 
 /* How far a time namespace's clocks are ahead of the host's. */
@@ -46,5 +47,8 @@ static inline uint64_t rls_host_since_boot_ns(void)
 {
 	return rls_since_boot_ns() - (uint64_t)rls_clocks_ahead.boottime_ns;
 }
+
+/* The CPU time of all threads that a process has had; 0: there is no such process. */
+uint64_t rls_process_cpu_ns(pid_t pid);
 
 #endif

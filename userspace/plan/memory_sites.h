@@ -28,6 +28,13 @@ struct rls_memory_site {
 	enum rls_site_class site_class;
 };
 
+/* What is probed of a source (enum rls_memory_source). */
+enum rls_memory_probing {
+	RLS_MEMORY_PROBE_BLOCKS, /* blocks are counted when they begin, and followed to their ends: so at first */
+	RLS_MEMORY_PROBE_BIRTHS, /* they are counted when they begin */
+	RLS_MEMORY_PROBE_NOTHING, /* what is rare is probed still: failed allocations, the end of an interpreter */
+};
+
 #define RLS_MEMORY_SITES_MAX                                                                       \
 	RLS_MEMORY_COPY_TENSOR /* what follows is the C library's (libc_code.h) */
 

@@ -35,7 +35,7 @@ function memoryChart(use) {
 	const points = pointsOf(use), full = Math.max(1, use.rss_peak_bytes, ...points.map((point) => point.live_bytes));
 	const x = (time) => CHART.width * Math.max(0, time - recordingStart) / Math.max(1, model.duration_ns);
 	const y = (bytes) => CHART.height * (1 - bytes / full);
-	const path = (what) => points.map((point) => x(point.time_ns).toFixed(1) + "," + y(point[what]).toFixed(1)).join(" ");
+	const path = (what) => points.filter((point) => point[what] !== null).map((point) => x(point.time_ns).toFixed(1) + "," + y(point[what]).toFixed(1)).join(" ");
 	const peak = "peak " + formatBytes(use.rss_peak_bytes) + " after " + formatNs(use.peak_time_ns - recordingStart);
 
 	return drawing("svg", {class: "memory-chart", viewBox: "-6 -6 " + (CHART.width + 12) + " " + (CHART.height + 12), preserveAspectRatio: "none",

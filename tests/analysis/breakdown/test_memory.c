@@ -360,6 +360,55 @@ static void test_unknown_frees(void **unused)
 	script_end(&script);
 }
 
+/* From the third second on the first line was counted in windows: what needs frees is not known of it, nor what all lines have
+ * over time. The other line is as ever. */
+static void test_windows(void **unused)
+{
+	const struct rls_memory_line_row *row;
+	struct rls_memory_line of[2];
+	struct rls_report *report;
+	struct script script;
+	char *json;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "job");
+	of[0] = line_of(&script, 0);
+	of[1] = line_of(&script, 1);
+	for (uint64_t i = 1; i <= 6; i++) {
+		struct rls_event *event = add_line(&script, i * SECOND, 1, &of[0], 1000 * i, 100);
+
+		if (i > 2) {
+			event->memory_line.method = RLS_MEMORY_SCALED;
+			event->memory_line.error_bytes = 70;
+		}
+		add_line(&script, i * SECOND, 1, &of[1], 10 * i, 0);
+		add_use(&script, i * SECOND, 1, 50000 + 100 * i);
+	}
+	add_end(&script, 7 * SECOND);
+	report = script_report(&script);
+	row = row_of(report, 0);
+	assert_int_equal(row->alloc_bytes, 6000);
+	assert_int_equal(row->error_bytes, 70);
+	assert_int_equal(row->method, RLS_MEMORY_SCALED);
+	assert_int_equal(row->growth_bytes, RLS_COUNT_UNKNOWN);
+	assert_int_equal(row->live_bytes, RLS_COUNT_UNKNOWN);
+	assert_int_equal(row->peak_bytes, RLS_COUNT_UNKNOWN);
+	assert_true(isnan(row->leak_score));
+	row = row_of(report, 1);
+	assert_int_equal(row->method, RLS_MEMORY_COUNTED);
+	assert_int_equal(row->live_bytes, 60);
+	assert_int_equal(report->memory[0].tracked_growth_bytes, 60);
+	assert_int_equal(report->memory[0].untracked_bytes, 500 - 60);
+	assert_true(report->memory_timeline_count > 0);
+	for (size_t i = 0; i < report->memory_timeline_count; i++)
+		assert_int_equal(report->memory_timeline[i].live_bytes, RLS_COUNT_UNKNOWN);
+	json = report_json(report);
+	assert_non_null(strstr(json, "\"method\": \"scaled\""));
+	free(json);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 static void test_limit(void **unused)
 {
 	struct rls_report *report;
@@ -521,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_leaks),
 		cmocka_unit_test(test_without_ages),
 		cmocka_unit_test(test_unknown_frees),
+		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_reused_pids_and_traces),

@@ -23,6 +23,7 @@ static size_t block_count, dropped_blocks, dropped_lines, joined;
 static struct rls_event events[EVENTS_MAX];
 static size_t event_count;
 static bool child_is_known;
+static uint64_t cpu_ns[CHILD + 1];
 
 const volatile struct rls_wire_memory_line *
 __wrap_rls_kernel_memory_lines(const struct rls_kernel *kernel);
@@ -110,6 +111,12 @@ int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rl
 	assert_true(event_count < EVENTS_MAX);
 	events[event_count++] = *event;
 	return 0;
+}
+
+uint64_t __wrap_rls_process_cpu_ns(pid_t pid);
+uint64_t __wrap_rls_process_cpu_ns(pid_t pid)
+{
+	return cpu_ns[pid];
 }
 
 static void add_line(uint32_t pid, uint32_t at, uint64_t allocs, uint64_t frees)
@@ -301,6 +308,84 @@ static void ended_processes_leave_no_rows(void **state)
 		assert_int_equal(events[k].pid, PARENT);
 }
 
+static const struct rls_event *last_of(uint32_t pid, uint32_t line)
+{
+	for (size_t i = event_count; i-- > 0;)
+		if (events[i].kind == RLS_EVENT_MEMORY_LINE && events[i].pid == pid &&
+		    events[i].memory_line.of.line == line)
+			return &events[i];
+	return NULL;
+}
+
+static void more(uint64_t number, uint64_t allocs)
+{
+	lines[number].allocs += allocs;
+	lines[number].alloc_bytes += 100 * allocs;
+}
+
+/* In CPU time: all of it to 1,000, windows from 2,000 to 2,100 and from 2,900 to 3,000, the end at 4,000. A line of the
+ * parent goes on as before, one is seen only in windows, and a child lives between them. */
+static void windows_stand_for_all_of_the_time(void **state)
+{
+	const struct rls_event *event;
+
+	child_is_known = true;
+	cpu_ns[PARENT] = cpu_ns[CHILD] = 0;
+	assert_int_equal(rls_memory_rows_clock(*state, PARENT), 0);
+	add_line(PARENT, 300, 50, 20);
+	lines[0].key.source = RLS_MEMORY_TENSOR;
+	add_line(PARENT, 500, 50, 0); /* arrays stay as they are */
+	cpu_ns[PARENT] = 1000;
+	assert_int_equal(rls_memory_rows_narrow(*state, RLS_MEMORY_TENSOR, 10), 0);
+	event = last_of(PARENT, 3);
+	assert_int_equal(event->memory_line.method, RLS_MEMORY_SCALED);
+	assert_int_equal(event->memory_line.allocs, 50);
+	assert_int_equal(last_of(PARENT, 5)->memory_line.method, RLS_MEMORY_COUNTED);
+
+	cpu_ns[PARENT] = 2000;
+	rls_memory_rows_open(*state);
+	more(0, 5);
+	more(1, 5);
+	assert_int_equal(rls_memory_rows_flush(*state, 20), 0);
+	assert_int_equal(last_of(PARENT, 3)->memory_line.allocs, 50);
+	cpu_ns[PARENT] = 2100;
+	assert_int_equal(rls_memory_rows_close(*state, 30, 0), 0);
+	assert_int_equal(last_of(PARENT, 3)->memory_line.allocs, 50 + 55);
+	assert_int_equal(last_of(PARENT, 3)->memory_line.alloc_bytes, 5000 + 5500);
+	assert_int_equal(last_of(PARENT, 5)->memory_line.allocs, 55);
+
+	assert_int_equal(rls_memory_rows_forked(*state, CHILD), 0);
+	cpu_ns[PARENT] = 2900;
+	cpu_ns[CHILD] = 400;
+	rls_memory_rows_open(*state);
+	add_line(CHILD, 300, 7, 0);
+	lines[2].key.source = RLS_MEMORY_TENSOR;
+	add_line(PARENT, 700, 9, 0);
+	lines[3].key.source = RLS_MEMORY_TENSOR;
+	more(0, 5);
+	cpu_ns[PARENT] = 3000;
+	cpu_ns[CHILD] = 500;
+	assert_int_equal(rls_memory_rows_close(*state, 40, 0), 0);
+	assert_int_equal(last_of(CHILD, 3)->memory_line.allocs, 35); /* of 500 */
+	assert_int_equal(last_of(PARENT, 3)->memory_line.allocs, 50 + 55 + 45);
+	assert_int_equal(last_of(PARENT, 7)->memory_line.allocs,
+			 45); /* of 900: none in the window before */
+	assert_true(last_of(PARENT, 7)->memory_line.error_bytes >= 4500);
+
+	cpu_ns[CHILD] = 1000;
+	assert_int_equal(rls_memory_rows_end(*state, CHILD, 50), 0);
+	assert_int_equal(last_of(CHILD, 3)->memory_line.allocs, 70);
+	cpu_ns[PARENT] = 4000;
+	assert_int_equal(rls_memory_rows_end(*state, 0, 60), 0);
+	assert_int_equal(last_of(PARENT, 3)->memory_line.allocs, 50 + 150);
+	assert_int_equal(last_of(PARENT, 3)->memory_line.frees, 20);
+	assert_int_equal(last_of(PARENT, 5)->memory_line.allocs, 55);
+	assert_int_equal(last_of(PARENT, 5)->memory_line.method, RLS_MEMORY_COUNTED);
+	for (size_t i = 0; i < event_count; i++) /* of these blocks no ages are known */
+		if (events[i].kind == RLS_EVENT_MEMORY_AGES)
+			assert_int_equal(events[i].memory_ages.of.source, RLS_MEMORY_ARRAY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +399,8 @@ int main(void)
 			the_end_of_a_process_tells_ages_and_gives_places_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_place_may_be_used_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ended_processes_leave_no_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(windows_stand_for_all_of_the_time, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "analysis/event/event.h"
 #include "userspace/attach/cookie.h"
 #include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/process/living_thread.h"
@@ -37,6 +38,16 @@ int rls_kernel_size_memory(struct rls_kernel *kernel, bool memory)
 	return r;
 }
 
+#define ALL_SOURCES ((1U << RLS_MEMORY_SOURCES) - 1)
+
+static void set_mask(uint32_t *mask, uint32_t sources, bool on)
+{
+	if (on)
+		__atomic_fetch_or(mask, sources, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(mask, ~sources, __ATOMIC_SEQ_CST);
+}
+
 int rls_kernel_map_memory(struct rls_kernel *kernel)
 {
 	void *lines;
@@ -48,52 +59,119 @@ int rls_kernel_map_memory(struct rls_kernel *kernel)
 	if (lines == MAP_FAILED)
 		return -errno;
 	kernel->memory.lines = lines;
-	rls_kernel_count_memory(kernel, true);
+	set_mask(&kernel->skeleton->bss->memory_followed, ALL_SOURCES, true);
+	set_mask(&kernel->skeleton->bss->memory_counted, ALL_SOURCES, true);
 	return 0;
-}
-
-void rls_kernel_count_memory(struct rls_kernel *kernel, bool counted)
-{
-	__atomic_store_n(&kernel->skeleton->bss->memory_wanted, counted, __ATOMIC_RELEASE);
 }
 
 void rls_kernel_unmap_memory(struct rls_kernel *kernel)
 {
-	if (kernel->memory.lines)
-		munmap(kernel->memory.lines, LINES_BYTES);
-	kernel->memory.lines = NULL;
-	free(kernel->memory.files);
-	kernel->memory.files = NULL;
+	struct rls_memory_probes *memory = &kernel->memory;
+
+	if (memory->lines)
+		munmap(memory->lines, LINES_BYTES);
+	for (size_t i = 0; i < memory->file_count; i++)
+		rls_held_file_close(&memory->files[i].held);
+	free(memory->files);
+	free(memory->items);
+	free(memory->own);
+	*memory = (struct rls_memory_probes){0};
 }
 
 /* ---- sites ---- */
+
+/* Of which source a report is, and how little must be probed of that for its site to be. */
+static const struct {
+	uint32_t source;
+	enum rls_memory_probing least;
+} reports[RLS_MEMORY_REPORT_MAX] = {
+	[RLS_MEMORY_TENSOR_NEW] = {RLS_MEMORY_TENSOR, RLS_MEMORY_PROBE_BIRTHS},
+	[RLS_MEMORY_TENSOR_DELETE] = {RLS_MEMORY_TENSOR, RLS_MEMORY_PROBE_BLOCKS},
+	[RLS_MEMORY_DEVICE] = {RLS_MEMORY_GPU, RLS_MEMORY_PROBE_BIRTHS},
+	[RLS_MEMORY_DEVICE_FULL] = {RLS_MEMORY_GPU, RLS_MEMORY_PROBE_NOTHING},
+	[RLS_MEMORY_TRACK] = {RLS_MEMORY_ARRAY, RLS_MEMORY_PROBE_BIRTHS},
+	[RLS_MEMORY_UNTRACK] = {RLS_MEMORY_ARRAY, RLS_MEMORY_PROBE_BLOCKS},
+	[RLS_MEMORY_FINALIZE] = {RLS_MEMORY_TENSOR, RLS_MEMORY_PROBE_NOTHING},
+	[RLS_MEMORY_EXIT] = {RLS_MEMORY_TENSOR, RLS_MEMORY_PROBE_NOTHING},
+	[RLS_MEMORY_COPY_TENSOR] = {RLS_MEMORY_COPY_COST, RLS_MEMORY_PROBE_BIRTHS},
+	[RLS_MEMORY_COPY_BYTES] = {RLS_MEMORY_COPY_COST, RLS_MEMORY_PROBE_BIRTHS},
+};
+
+static uint32_t report_of(const struct rls_memory_probe *probe)
+{
+	return (uint8_t)probe->cookie;
+}
+
+/* Puts on or takes off (into gone) what one site is to have now. */
+static int follow_probing(struct rls_kernel *kernel, struct rls_memory_probe *probe,
+			  struct rls_links *gone)
+{
+	const struct rls_memory_file *file = &kernel->memory.files[probe->file];
+	uint32_t report = report_of(probe);
+	bool on = !file->gone &&
+		  kernel->memory.probing[reports[report].source] <= reports[report].least;
+
+	if (!on) {
+		rls_links_gather(&probe->links, gone);
+		return 0;
+	}
+	if (probe->links.count)
+		return 0;
+	return rls_kernel_attach_one(kernel, &probe->links, kernel->skeleton->progs.on_memory_multi,
+				     kernel->skeleton->progs.on_memory, file->held.path,
+				     probe->offset, 0, probe->cookie);
+}
+
+static int follow_probings(struct rls_kernel *kernel, size_t first)
+{
+	struct rls_links gone = {0};
+	int r = 0;
+
+	rls_kernel_begin_switching(kernel);
+	for (size_t i = first; !r && i < kernel->memory.count; i++)
+		r = follow_probing(kernel, &kernel->memory.items[i], &gone);
+	rls_links_clear(&gone, 0);
+	rls_kernel_end_switching(kernel);
+	return r;
+}
+
+static int store_site(struct rls_kernel *kernel, size_t file, const struct rls_memory_site *site)
+{
+	struct rls_memory_probes *memory = &kernel->memory;
+	uint32_t cost_ns = kernel->costs.ns[site->site_class][0];
+
+	if (rls_grow(&memory->items, &memory->room, memory->count))
+		return -ENOMEM;
+	memory->items[memory->count++] = (struct rls_memory_probe){
+		.file = file,
+		.offset = site->file_offset,
+		.cookie = RLS_MEMORY_COOKIE(site->report, rls_cookie_cost(cost_ns)),
+	};
+	return 0;
+}
 
 int rls_kernel_attach_memory(struct rls_kernel *kernel, uint32_t file, const char *path,
 			     const struct rls_memory_site *sites, size_t count)
 {
 	struct rls_memory_probes *memory = &kernel->memory;
-	int r = 0;
+	struct rls_memory_file added = {.number = file};
+	size_t first = memory->count;
+	int r;
 
 	if (!memory->wanted || !count)
 		return 0;
-	if (rls_grow(&memory->files, &memory->room, memory->count))
-		return -ENOMEM;
-	memory->files[memory->count] = (struct rls_memory_file){.file = file};
-	rls_kernel_begin_switching(kernel);
-	for (size_t i = 0; !r && i < count; i++) {
-		uint32_t cost_ns = kernel->costs.ns[sites[i].site_class][0];
-
-		r = rls_kernel_attach_one(
-			kernel, &memory->files[memory->count].links,
-			kernel->skeleton->progs.on_memory_multi, kernel->skeleton->progs.on_memory,
-			path, sites[i].file_offset, 0,
-			RLS_MEMORY_COOKIE(sites[i].report, rls_cookie_cost(cost_ns)));
-	}
-	rls_kernel_end_switching(kernel);
+	r = rls_grow(&memory->files, &memory->file_room, memory->file_count);
+	if (!r)
+		r = rls_held_file_open(&added.held, path);
+	if (r)
+		return r;
+	memory->files[memory->file_count++] = added;
+	for (size_t i = 0; !r && i < count; i++)
+		r = store_site(kernel, memory->file_count - 1, &sites[i]);
+	if (!r)
+		r = follow_probings(kernel, first);
 	if (r) /* ends without beginnings, or the reverse, are of no use */
-		rls_links_clear(&memory->files[memory->count].links, 0);
-	else
-		memory->count++;
+		rls_kernel_detach_memory(kernel, file);
 	return r;
 }
 
@@ -120,22 +198,28 @@ int rls_kernel_attach_memory_of(struct rls_kernel *kernel, pid_t pid, uint32_t f
 {
 	struct rls_memory_probes *memory = &kernel->memory;
 	uint32_t cost_ns = kernel->costs.ns[site->site_class][0];
-	struct rls_memory_file *probe;
+	struct rls_memory_own_probe *probe;
 	int r;
 
-	if (!memory->wanted)
+	if (!memory->wanted || memory->probing[RLS_MEMORY_COPY_COST] == RLS_MEMORY_PROBE_NOTHING)
 		return 0;
-	if (rls_grow(&memory->files, &memory->room, memory->count))
+	if (rls_grow(&memory->own, &memory->own_room, memory->own_count))
 		return -ENOMEM;
-	probe = &memory->files[memory->count];
-	*probe = (struct rls_memory_file){.file = file, .pid = pid, .report = site->report};
+	probe = &memory->own[memory->own_count];
+	*probe = (struct rls_memory_own_probe){.number = file, .pid = pid, .report = site->report};
 	rls_kernel_begin_switching(kernel);
 	r = attach_to_process(kernel, &probe->links, pid, path, site->file_offset,
 			      RLS_MEMORY_COOKIE(site->report, rls_cookie_cost(cost_ns)));
 	rls_kernel_end_switching(kernel);
 	if (!r)
-		memory->count++;
+		memory->own_count++;
 	return r;
+}
+
+static void drop_own(struct rls_memory_probes *memory, size_t i)
+{
+	rls_links_clear(&memory->own[i].links, 0);
+	memory->own[i] = memory->own[--memory->own_count];
 }
 
 void rls_kernel_detach_memory_of(struct rls_kernel *kernel, pid_t pid,
@@ -143,26 +227,26 @@ void rls_kernel_detach_memory_of(struct rls_kernel *kernel, pid_t pid,
 {
 	struct rls_memory_probes *memory = &kernel->memory;
 
-	for (size_t i = memory->count; i-- > 0;) {
-		struct rls_memory_file *probe = &memory->files[i];
-
-		if (!probe->pid || (pid && probe->pid != pid) ||
-		    (report && probe->report != report))
-			continue;
-		rls_links_clear(&probe->links, 0);
-		*probe = memory->files[--memory->count];
-	}
+	for (size_t i = memory->own_count; i-- > 0;)
+		if ((!pid || memory->own[i].pid == pid) &&
+		    (!report || memory->own[i].report == report))
+			drop_own(memory, i);
 }
 
 void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file)
 {
 	struct rls_memory_probes *memory = &kernel->memory;
 
-	rls_kernel_begin_switching(kernel);
-	for (size_t i = 0; i < memory->count; i++)
-		if (file == UINT32_MAX || memory->files[i].file == file)
-			rls_links_clear(&memory->files[i].links, 0);
-	rls_kernel_end_switching(kernel);
+	for (size_t i = memory->own_count; i-- > 0;)
+		if (memory->own[i].number == file)
+			drop_own(memory, i);
+	for (size_t i = 0; i < memory->file_count; i++) {
+		if (memory->files[i].number != file || memory->files[i].gone)
+			continue;
+		memory->files[i].gone = true;
+		rls_held_file_close(&memory->files[i].held);
+	}
+	follow_probings(kernel, 0);
 }
 
 void rls_kernel_leave_memory(struct rls_kernel *kernel)
@@ -170,8 +254,40 @@ void rls_kernel_leave_memory(struct rls_kernel *kernel)
 	struct rls_memory_probes *memory = &kernel->memory;
 
 	for (size_t i = 0; i < memory->count; i++)
-		rls_links_gather(&memory->files[i].links, &kernel->links);
-	memory->count = 0;
+		rls_links_gather(&memory->items[i].links, &kernel->links);
+	for (size_t i = 0; i < memory->own_count; i++)
+		rls_links_gather(&memory->own[i].links, &kernel->links);
+	memory->count = memory->own_count = 0;
+}
+
+bool rls_kernel_memory_has_windows(const struct rls_kernel *kernel)
+{
+	return kernel->way == RLS_ATTACH_MULTI;
+}
+
+int rls_kernel_probe_memory(struct rls_kernel *kernel, uint32_t source,
+			    enum rls_memory_probing probing)
+{
+	uint32_t *followed = &kernel->skeleton->bss->memory_followed;
+	uint32_t *counted = &kernel->skeleton->bss->memory_counted;
+	int r;
+
+	if (probing != RLS_MEMORY_PROBE_BLOCKS)
+		set_mask(followed, 1U << source, false);
+	if (probing == RLS_MEMORY_PROBE_NOTHING)
+		set_mask(counted, 1U << source, false);
+	kernel->memory.probing[source] = probing;
+	if (source == RLS_MEMORY_COPY_COST && probing == RLS_MEMORY_PROBE_NOTHING)
+		rls_kernel_detach_memory_of(kernel, 0, 0);
+	r = follow_probings(kernel, 0);
+	if (r) {
+		kernel->memory.probing[source] = RLS_MEMORY_PROBE_NOTHING;
+		follow_probings(kernel, 0);
+		return r;
+	}
+	if (probing != RLS_MEMORY_PROBE_NOTHING)
+		set_mask(counted, 1U << source, true);
+	return 0;
 }
 
 /* ---- what is counted ---- */

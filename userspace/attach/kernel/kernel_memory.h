@@ -24,8 +24,12 @@ void rls_kernel_detach_memory_of(struct rls_kernel *kernel, pid_t pid,
 /* Takes off those of a file, or (UINT32_MAX) of all. */
 void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file);
 
-/* Whether blocks are counted, from now on: they are at first. */
-void rls_kernel_count_memory(struct rls_kernel *kernel, bool counted);
+/* From now on, in files to come too. Counting begins when all probes are on, and ends before they go. A source whose blocks
+ * were not followed for a time is not followed again. 0, or -errno: it is RLS_MEMORY_PROBE_NOTHING then. */
+int rls_kernel_probe_memory(struct rls_kernel *kernel, uint32_t source,
+			    enum rls_memory_probing probing);
+/* Whether probes can go off and on again in a moment. */
+bool rls_kernel_memory_has_windows(const struct rls_kernel *kernel);
 
 /* RLS_MEMORY_LINES places, which go on changing; NULL: there are none. */
 const volatile struct rls_wire_memory_line *

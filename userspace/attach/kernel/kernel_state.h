@@ -21,6 +21,7 @@
 #include "userspace/attach/links.h"
 #include "userspace/attach/sampler.h"
 #include "userspace/base/clock.h"
+#include "userspace/plan/memory_sites.h"
 
 /* Sites of other people's ranges that may go off and on again. */
 struct rls_range_probes {
@@ -38,13 +39,26 @@ struct rls_range_probes {
 struct rls_memory_probes {
 	bool wanted;
 	struct rls_wire_memory_line *lines; /* the map of that name */
+	enum rls_memory_probing probing[RLS_MEMORY_SOURCES];
 	struct rls_memory_file {
-		uint32_t file; /* the caller's number */
-		pid_t pid; /* the process that alone has them; 0: all that map the file */
-		enum rls_memory_report report; /* pid: the one that they are for */
-		struct rls_links links;
+		uint32_t number; /* the caller's */
+		bool gone;
+		struct rls_held_file held;
 	} * files;
+	size_t file_count, file_room;
+	struct rls_memory_probe {
+		size_t file; /* among these */
+		uint64_t offset, cookie;
+		struct rls_links links;
+	} * items;
 	size_t count, room;
+	struct rls_memory_own_probe {
+		uint32_t number; /* of the file */
+		pid_t pid; /* the process that alone has it */
+		enum rls_memory_report report;
+		struct rls_links links;
+	} * own;
+	size_t own_count, own_room;
 };
 
 struct rls_kernel {

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/kernel/kernel_memory.h"
@@ -12,13 +14,13 @@
 #include "userspace/base/log.h"
 #include "userspace/record/memory/memory_rows.h"
 #include "userspace/record/memory/memory_use.h"
+#include "userspace/record/memory/memory_windows.h"
 #include "userspace/record/memory/reporters.h"
 
 #define FLUSH_EVERY_NS 100000000ULL
 /* Rows are flushed as often for so long, and after that as seldom. */
 #define OFTEN_NS 20000000000ULL
 #define SELDOM_NS 500000000ULL
-#define CREDIT_SPAN_NS 10000000000ULL
 
 struct rls_memory {
 	struct rls_memory_parts parts;
@@ -28,13 +30,19 @@ struct rls_memory {
 	uint64_t flushed_ns, rows_flushed_ns;
 	uint64_t reports; /* of devices that have been taken */
 	uint64_t start_ns; /* of the first tick */
-	uint64_t spent_ns; /* so far */
-	double credit_ns;
-	uint64_t credit_at_ns;
-	bool over; /* nothing is counted any more */
+	struct rls_memory_windows windows;
+	uint64_t hits, hit_ns; /* when a window opened */
 };
 
 /* ---- targets ---- */
+
+static int memory_forked(void *context, const struct rls_target *parent, struct rls_target *child,
+			 uint64_t time_ns)
+{
+	struct rls_memory *memory = context;
+
+	return rls_memory_rows_forked(memory->rows, child->pid);
+}
 
 static void memory_forget(void *context, struct rls_target *target, enum rls_target_over why,
 			  uint64_t time_ns)
@@ -56,12 +64,13 @@ static void memory_forget(void *context, struct rls_target *target, enum rls_tar
 int rls_memory_new(const struct rls_memory_parts *parts, struct rls_memory **out)
 {
 	struct rls_memory *memory = calloc(1, sizeof(*memory));
-	const struct rls_target_observer observer = {NULL, memory_forget, memory};
+	const struct rls_target_observer observer = {memory_forked, memory_forget, memory};
 	int r;
 
 	if (!memory)
 		return -ENOMEM;
 	memory->parts = *parts;
+	memory->windows.share = parts->share;
 	r = rls_memory_rows_new(parts->kernel, parts->interpreters, parts->translator,
 				parts->output, &memory->rows);
 	if (!r)
@@ -93,7 +102,7 @@ int rls_memory_mapped(void *context, struct rls_files *files, pid_t pid,
 {
 	struct rls_memory *memory = context;
 
-	return memory->over ? 0 : rls_reporters_scan(&memory->reporters, files, pid, mappings);
+	return rls_reporters_scan(&memory->reporters, files, pid, mappings);
 }
 
 static int warn_of_written(void *context, const char *path)
@@ -124,6 +133,8 @@ static int sample_targets(struct rls_memory *memory, uint64_t time_ns)
 			use = target->state[memory->place] = calloc(1, sizeof(*use));
 		r = use ? rls_memory_use_sample(use, target->pid, memory->parts.output, time_ns)
 			: -ENOMEM;
+		if (!r)
+			r = rls_memory_rows_clock(memory->rows, target->pid);
 	}
 	return r;
 }
@@ -160,43 +171,118 @@ static int sample_devices(struct rls_memory *memory, uint64_t time_ns)
 
 /* ---- budget ---- */
 
-static int end_counting(struct rls_memory *memory, uint64_t time_ns)
+static const char *const block_names[RLS_MEMORY_SOURCES] = {
+	[RLS_MEMORY_TENSOR] = "tensors",
+	[RLS_MEMORY_ARRAY] = "arrays",
+	[RLS_MEMORY_GPU] = "blocks of GPUs",
+};
+
+static int warn_of_copies_end(struct rls_memory *memory, uint64_t time_ns)
 {
-	double seconds = (double)(time_ns - memory->start_ns) / 1e9;
 	_cleanup_free_ char *text = NULL;
 
-	memory->over = true;
-	rls_kernel_count_memory(memory->parts.kernel, false);
-	rls_kernel_detach_memory(memory->parts.kernel, UINT32_MAX);
-	rls_kernel_detach_memory_of(memory->parts.kernel, 0, 0);
 	if (asprintf(&text,
-		     "memory is counted for the first %.1f s only: it costs %.1f %% of the time, "
-		     "which is more than the overhead budget has for it (--memory all counts on)",
-		     seconds,
-		     100 * (double)memory->spent_ns / (double)(time_ns - memory->start_ns)) < 0)
+		     "memory: copies are counted for the first %.1f s only: that costs more than "
+		     "the "
+		     "overhead budget has for memory (--memory all counts all)",
+		     (double)(time_ns - memory->start_ns) / 1e9) < 0)
 		return -ENOMEM;
 	return rls_event_output_warn(memory->parts.output, time_ns, text);
+}
+
+static int warn_of_windows(struct rls_memory *memory, uint32_t source, uint64_t time_ns)
+{
+	double lasted_ns = (double)(time_ns - memory->start_ns);
+	const char *what = block_names[source] ? block_names[source] : "blocks";
+	bool windows = rls_kernel_memory_has_windows(memory->parts.kernel);
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text,
+		     "memory: to count all %s takes %.1f %% of the time, which is more than the "
+		     "overhead "
+		     "budget has for memory; from %.1f s on %s, volumes are estimates, and growth, "
+		     "live bytes and leaks are not known (--memory all counts all)",
+		     what, 100 * (double)memory->windows.source_ns[source] / fmax(lasted_ns, 1),
+		     lasted_ns / 1e9,
+		     windows ? "they are counted in windows" : "they are not counted") < 0)
+		return -ENOMEM;
+	return rls_event_output_warn(memory->parts.output, time_ns, text);
+}
+
+/* Frees of what begins between windows are not of use. */
+static int narrow_source(struct rls_memory *memory, uint32_t source, uint64_t time_ns)
+{
+	struct rls_kernel *kernel = memory->parts.kernel;
+	int r = rls_kernel_probe_memory(kernel, source, RLS_MEMORY_PROBE_NOTHING);
+
+	if (r)
+		return r;
+	if (source == RLS_MEMORY_COPY_COST)
+		return warn_of_copies_end(memory, time_ns);
+	r = rls_memory_rows_narrow(memory->rows, source, time_ns);
+	return r ? r : warn_of_windows(memory, source, time_ns);
+}
+
+static int probe_windowed(struct rls_memory *memory, enum rls_memory_probing probing)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < RLS_MEMORY_SOURCES; i++)
+		if (memory->windows.windowed >> i & 1 && i != RLS_MEMORY_COPY_COST)
+			r = rls_kernel_probe_memory(memory->parts.kernel, i, probing);
+	return r;
+}
+
+/* Without probes there is no window, and the next one stands for its time too. */
+static void open_window(struct rls_memory *memory)
+{
+	struct rls_kernel *kernel = memory->parts.kernel;
+	int r = rls_kernel_memory_has_windows(kernel)
+			? probe_windowed(memory, RLS_MEMORY_PROBE_BIRTHS)
+			: -ENOTSUP;
+
+	if (r) {
+		rls_debug("memory: no window: %s", strerror(-r));
+		probe_windowed(memory, RLS_MEMORY_PROBE_NOTHING);
+		return;
+	}
+	memory->hits = rls_kernel_memory_count(kernel, RLS_MEMORY_HITS);
+	memory->hit_ns = rls_kernel_memory_count(kernel, RLS_MEMORY_HIT_NS);
+	rls_memory_rows_open(memory->rows);
+}
+
+static int close_window(struct rls_memory *memory, uint64_t time_ns)
+{
+	struct rls_kernel *kernel = memory->parts.kernel;
+	uint64_t hits = rls_kernel_memory_count(kernel, RLS_MEMORY_HITS) - memory->hits;
+	uint64_t hit_ns = rls_kernel_memory_count(kernel, RLS_MEMORY_HIT_NS) - memory->hit_ns;
+	int r = probe_windowed(memory, RLS_MEMORY_PROBE_NOTHING);
+
+	return r ? r
+		 : rls_memory_rows_close(memory->rows, time_ns,
+					 hits ? (double)hit_ns / (double)hits : 0);
 }
 
 /* The sum over all threads: several that allocate side by side are taken for one. */
 static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
 {
-	uint64_t spent_ns = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_HIT_NS);
-	double most_ns = memory->parts.share * (double)CREDIT_SPAN_NS;
+	uint64_t source_ns[RLS_MEMORY_SOURCES];
+	uint32_t source = 0;
 
-	if (!memory->start_ns) {
-		memory->start_ns = memory->credit_at_ns = time_ns;
-		memory->credit_ns = most_ns;
-	}
-	memory->credit_ns += memory->parts.share * (double)(time_ns - memory->credit_at_ns);
-	if (memory->credit_ns > most_ns)
-		memory->credit_ns = most_ns;
-	memory->credit_ns -= (double)(spent_ns - memory->spent_ns);
-	memory->credit_at_ns = time_ns;
-	memory->spent_ns = spent_ns;
-	if (memory->parts.share < 0 || memory->over || memory->credit_ns >= 0)
+	for (uint32_t i = 0; i < RLS_MEMORY_SOURCES; i++)
+		source_ns[i] =
+			rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_SOURCE_NS + i);
+	switch (rls_memory_windows_step(&memory->windows, time_ns, source_ns, &source)) {
+	case RLS_MEMORY_STEP_NARROW:
+		return narrow_source(memory, source, time_ns);
+	case RLS_MEMORY_STEP_OPEN:
+		open_window(memory);
 		return 0;
-	return end_counting(memory, time_ns);
+	case RLS_MEMORY_STEP_CLOSE:
+		return close_window(memory, rls_monotonic_ns());
+	default:
+		return 0;
+	}
 }
 
 /* ---- going on ---- */
@@ -221,6 +307,8 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 {
 	int r = rls_reporters_check(&memory->reporters, warn_of_written, memory);
 
+	if (!memory->start_ns)
+		memory->start_ns = time_ns;
 	if (!r)
 		r = rls_memory_rows_name(memory->rows, 0, time_ns);
 	if (!r)
@@ -281,8 +369,10 @@ static void log_hits(const struct rls_memory *memory)
 
 int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
 {
-	int r = rls_memory_rows_end(memory->rows, 0, stop_ns);
+	int r = memory->windows.open ? close_window(memory, stop_ns) : 0;
 
+	if (!r)
+		r = rls_memory_rows_end(memory->rows, 0, stop_ns);
 	if (!r)
 		r = sample_targets(memory, stop_ns);
 	if (!r)

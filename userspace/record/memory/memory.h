@@ -3,6 +3,7 @@
  *     reporters     probes where allocators report blocks
  *     memory_rows   what the kernel side counts there, by line
  *     memory_use    what each process uses
+ *     memory_windows  when blocks are counted, where counting all costs too much
  */
 #ifndef RLS_MEMORY_H
 #define RLS_MEMORY_H
@@ -26,8 +27,7 @@ struct rls_memory_parts {
 	const struct rls_translator *translator;
 	struct rls_event_output *output;
 	struct rls_targets *targets;
-	/* Of the time, what counting may cost; below 0: no limit. Recordings that cost more in the end may cost as much as
-	 * is earned in 10 s at first. When that is used up, counting ends, with a warning. */
+	/* Of the time, what counting may cost; below 0: no limit. What costs more is counted in windows, with a warning. */
 	double share;
 };
 

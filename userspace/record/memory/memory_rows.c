@@ -6,51 +6,13 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "analysis/base/index_map.h"
+#include "analysis/event/bounded.h"
 #include "analysis/event/event_fields.h"
 #include "userspace/attach/kernel/kernel_memory.h"
 #include "userspace/record/events/annotation_reader.h"
+#include "userspace/record/memory/memory_row_table.h"
 
 #define WAIT_NS 1000000000ULL
-#define RLS_MEMORY_LOSSES 3
-
-/* Sums of a place or a row. */
-struct sums {
-	uint64_t allocs, alloc_bytes, frees, freed_bytes, temporary_bytes;
-};
-
-struct row {
-	uint32_t pid;
-	struct rls_memory_line of;
-	struct sums sums;
-	uint64_t peak_bytes; /* the most that lived at once, as far as is known */
-	uint32_t places;
-	uint32_t place; /* one of these */
-	bool changed; /* since its last event */
-	uint64_t *freed; /* blocks by age, RLS_AGES; NULL: none; owned */
-	uint64_t *living; /* the same of those that live, at the end; and their bytes behind that */
-};
-
-struct place {
-	uint32_t row; /* plus one; 0: it has not been named */
-	uint64_t waits_ns; /* for its process's interpreter, since then; 0: it does not */
-	struct sums seen;
-	uint32_t ages[RLS_AGES];
-};
-
-struct rls_memory_rows {
-	struct rls_kernel *kernel;
-	struct rls_interpreters *interpreters;
-	const struct rls_translator *translator;
-	struct rls_event_output *output;
-	const volatile struct rls_wire_memory_line *lines;
-	struct place *places; /* RLS_MEMORY_LINES */
-	struct row *rows;
-	size_t count, room;
-	struct rls_index_map by_key; /* two digests of a row's key → its number + 1 */
-	uint64_t named; /* places, so far */
-	uint64_t lost[RLS_MEMORY_LOSSES]; /* that are in the trace */
-};
 
 int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *interpreters,
 			const struct rls_translator *translator, struct rls_event_output *output,
@@ -60,12 +22,13 @@ int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *inte
 
 	if (!rows)
 		return -ENOMEM;
-	*rows = (struct rls_memory_rows){.kernel = kernel,
-					 .interpreters = interpreters,
-					 .translator = translator,
-					 .output = output,
-					 .lines = rls_kernel_memory_lines(kernel),
-					 .places = calloc(RLS_MEMORY_LINES, sizeof(struct place))};
+	*rows = (struct rls_memory_rows){
+		.kernel = kernel,
+		.interpreters = interpreters,
+		.translator = translator,
+		.output = output,
+		.lines = rls_kernel_memory_lines(kernel),
+		.places = calloc(RLS_MEMORY_LINES, sizeof(struct rls_memory_row_place))};
 	if (!rows->places) {
 		free(rows);
 		return -ENOMEM;
@@ -85,6 +48,8 @@ void rls_memory_rows_free(struct rls_memory_rows *rows)
 	free(rows->rows);
 	free(rows->places);
 	rls_index_map_free(&rows->by_key);
+	rls_memory_row_clock_drop(rows, 0);
+	rls_index_map_free(&rows->clock_of);
 	free(rows);
 }
 
@@ -96,7 +61,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 32;
 }
 
-static bool is_row(const struct row *row, uint32_t pid, const struct rls_memory_line *of)
+static bool is_row(const struct rls_block_row *row, uint32_t pid, const struct rls_memory_line *of)
 {
 	return row->pid == pid && row->of.file == of->file && row->of.function == of->function &&
 	       row->of.line == of->line && row->of.source == of->source &&
@@ -143,7 +108,9 @@ static int find_row(struct rls_memory_rows *rows, uint32_t pid, const struct rls
 	if (r)
 		return r;
 	*out = (uint32_t)rows->count;
-	rows->rows[rows->count++] = (struct row){.pid = pid, .of = *of};
+	rows->rows[rows->count++] = (struct rls_block_row){.pid = pid, .of = *of};
+	if (rls_memory_rows_windowed(rows, of->source))
+		rls_memory_row_window(rows, &rows->rows[*out]);
 	return 0;
 }
 
@@ -185,7 +152,7 @@ static int name_line(struct rls_memory_rows *rows, const struct rls_wire_memory_
 
 /* Records of forks are on their way for a moment. */
 static bool must_wait(const struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
-		      struct place *place, uint64_t time_ns)
+		      struct rls_memory_row_place *place, uint64_t time_ns)
 {
 	if (!key->code || rls_interpreters_knows(rows->interpreters, (pid_t)key->pid))
 		return false;
@@ -195,7 +162,7 @@ static bool must_wait(const struct rls_memory_rows *rows, const struct rls_wire_
 }
 
 static int name_place(struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
-		      struct place *place)
+		      struct rls_memory_row_place *place)
 {
 	struct rls_memory_line of = {.source = key->source, .device = key->device};
 	uint32_t row;
@@ -253,9 +220,9 @@ int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last, uint64_t time
 /* ---- sums ---- */
 
 /* What is freed is read first: it must never be more than what was allocated. */
-static struct sums read_sums(const volatile struct rls_wire_memory_line *line)
+static struct rls_memory_row_sums read_sums(const volatile struct rls_wire_memory_line *line)
 {
-	struct sums sums;
+	struct rls_memory_row_sums sums;
 
 	sums.temporary_bytes = __atomic_load_n(&line->temporary_bytes, __ATOMIC_ACQUIRE);
 	sums.freed_bytes = __atomic_load_n(&line->freed_bytes, __ATOMIC_ACQUIRE);
@@ -265,21 +232,29 @@ static struct sums read_sums(const volatile struct rls_wire_memory_line *line)
 	return sums;
 }
 
+static void add_difference(struct rls_memory_row_sums *to, const struct rls_memory_row_sums *now,
+			   const struct rls_memory_row_sums *before)
+{
+	to->allocs += now->allocs - before->allocs;
+	to->alloc_bytes += now->alloc_bytes - before->alloc_bytes;
+	to->frees += now->frees - before->frees;
+	to->freed_bytes += now->freed_bytes - before->freed_bytes;
+	to->temporary_bytes += now->temporary_bytes - before->temporary_bytes;
+}
+
 static void take_place(struct rls_memory_rows *rows, size_t number)
 {
-	struct place *place = &rows->places[number];
-	struct row *row = &rows->rows[place->row - 1];
-	struct sums now = read_sums(&rows->lines[number]);
+	struct rls_memory_row_place *place = &rows->places[number];
+	struct rls_block_row *row = &rows->rows[place->row - 1];
+	struct rls_memory_row_sums now = read_sums(&rows->lines[number]);
 	uint64_t peak_bytes = rows->lines[number].peak_bytes, live_bytes;
 
 	if (!memcmp(&now, &place->seen, sizeof(now)))
 		return;
-	row->sums.allocs += now.allocs - place->seen.allocs;
-	row->sums.alloc_bytes += now.alloc_bytes - place->seen.alloc_bytes;
-	row->sums.frees += now.frees - place->seen.frees;
-	row->sums.freed_bytes += now.freed_bytes - place->seen.freed_bytes;
-	row->sums.temporary_bytes += now.temporary_bytes - place->seen.temporary_bytes;
+	add_difference(row->windowed ? &row->window : &row->sums, &now, &place->seen);
 	place->seen = now;
+	if (row->windowed) /* until the window is over it is not known what it stands for */
+		return;
 	row->changed = true;
 	live_bytes = row->sums.alloc_bytes - row->sums.freed_bytes;
 	if (peak_bytes > row->peak_bytes)
@@ -288,7 +263,7 @@ static void take_place(struct rls_memory_rows *rows, size_t number)
 		row->peak_bytes = live_bytes;
 }
 
-static int emit_copies(struct rls_memory_rows *rows, struct row *row, uint64_t time_ns)
+static int emit_copies(struct rls_memory_rows *rows, struct rls_block_row *row, uint64_t time_ns)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_COPY_LINE, row->pid, 0, time_ns);
 
@@ -301,7 +276,7 @@ static int emit_copies(struct rls_memory_rows *rows, struct row *row, uint64_t t
 	return rls_event_output_add(rows->output, &event);
 }
 
-static int emit_row(struct rls_memory_rows *rows, struct row *row, uint64_t time_ns)
+static int emit_row(struct rls_memory_rows *rows, struct rls_block_row *row, uint64_t time_ns)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_LINE, row->pid, 0, time_ns);
 
@@ -314,8 +289,23 @@ static int emit_row(struct rls_memory_rows *rows, struct row *row, uint64_t time
 	event.memory_line.freed_bytes = row->sums.freed_bytes;
 	event.memory_line.temporary_bytes = row->sums.temporary_bytes;
 	event.memory_line.peak_bytes = row->peak_bytes;
+	if (row->windowed) {
+		event.memory_line.method = RLS_MEMORY_SCALED;
+		rls_add_bounded(&event.memory_line.allocs, rls_round_bounded(row->estimate.allocs));
+		rls_add_bounded(&event.memory_line.alloc_bytes,
+				rls_round_bounded(row->estimate.bytes));
+		event.memory_line.error_bytes =
+			rls_round_bounded(rls_memory_estimate_error(&row->estimate));
+	}
 	row->changed = false;
 	return rls_event_output_add(rows->output, &event);
+}
+
+void rls_memory_rows_take(struct rls_memory_rows *rows)
+{
+	for (size_t i = 0, count = place_count(rows); i < count; i++)
+		if (rows->places[i].row)
+			take_place(rows, i);
 }
 
 /* pid 0: of all processes. */
@@ -323,9 +313,8 @@ static int flush_rows(struct rls_memory_rows *rows, pid_t pid, pid_t last, uint6
 {
 	int r = rls_memory_rows_name(rows, last, time_ns);
 
-	for (size_t i = 0, count = place_count(rows); !r && i < count; i++)
-		if (rows->places[i].row)
-			take_place(rows, i);
+	if (!r)
+		rls_memory_rows_take(rows);
 	for (size_t i = 0; !r && i < rows->count; i++)
 		if (rows->rows[i].changed && (!pid || rows->rows[i].pid == (uint32_t)pid))
 			r = emit_row(rows, &rows->rows[i], time_ns);
@@ -341,8 +330,8 @@ int rls_memory_rows_flush(struct rls_memory_rows *rows, uint64_t time_ns)
 
 static int add_ages(struct rls_memory_rows *rows, size_t number)
 {
-	struct place *place = &rows->places[number];
-	struct row *row = &rows->rows[place->row - 1];
+	struct rls_memory_row_place *place = &rows->places[number];
+	struct rls_block_row *row = &rows->rows[place->row - 1];
 
 	if (!row->freed)
 		row->freed = calloc(RLS_AGES, sizeof(*row->freed));
@@ -369,7 +358,7 @@ static int add_living(void *context, const struct rls_wire_block_key *key,
 	struct living *living = context;
 	struct rls_memory_rows *rows = living->rows;
 	uint64_t age_ns = living->time_ns > block->born_ns ? living->time_ns - block->born_ns : 0;
-	struct row *row;
+	struct rls_block_row *row;
 	uint32_t bucket = rls_age_bucket(age_ns);
 
 	if (living->pid && key->pid != living->pid)
@@ -386,7 +375,7 @@ static int add_living(void *context, const struct rls_wire_block_key *key,
 	return living->pid ? rls_kernel_drop_block(rows->kernel, key) : 0;
 }
 
-static int emit_ages(struct rls_memory_rows *rows, const struct row *row, bool freed,
+static int emit_ages(struct rls_memory_rows *rows, const struct rls_block_row *row, bool freed,
 		     uint64_t time_ns)
 {
 	const uint64_t *counts = freed ? row->freed : row->living;
@@ -415,7 +404,7 @@ static void drop_places(struct rls_memory_rows *rows, uint32_t pid)
 		if (!rows->places[i].row || rows->lines[i].key.pid != pid)
 			continue;
 		rows->rows[rows->places[i].row - 1].places--;
-		rows->places[i] = (struct place){0};
+		rows->places[i] = (struct rls_memory_row_place){0};
 		rls_kernel_drop_line(rows->kernel, (uint32_t)i);
 	}
 }
@@ -462,9 +451,13 @@ static int drop_rows(struct rls_memory_rows *rows, uint32_t pid)
 int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns)
 {
 	struct living living = {.rows = rows, .pid = (uint32_t)pid, .time_ns = time_ns};
-	int r = flush_rows(rows, pid, pid ? pid : -1, time_ns);
+	int r = rls_memory_rows_name(rows, pid ? pid : -1, time_ns);
 	bool any = false;
 
+	rls_memory_rows_conclude(rows, (uint32_t)pid);
+	rls_memory_row_clock_drop(rows, (uint32_t)pid);
+	if (!r)
+		r = flush_rows(rows, pid, pid ? pid : -1, time_ns);
 	for (size_t i = 0; !r && i < rows->count; i++)
 		any |= !pid || rows->rows[i].pid == (uint32_t)pid;
 	if (r || !any) /* most children allocate nothing that is reported */
@@ -475,12 +468,13 @@ int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_n
 	if (!r)
 		r = rls_kernel_each_block(rows->kernel, add_living, &living);
 	for (size_t i = 0; !r && i < rows->count; i++) {
-		struct row *row = &rows->rows[i];
+		struct rls_block_row *row = &rows->rows[i];
 
 		if (pid && row->pid != (uint32_t)pid)
 			continue;
-		r = emit_ages(rows, row, true, time_ns);
-		if (!r)
+		if (!row->windowed) /* which blocks have been freed is not known */
+			r = emit_ages(rows, row, true, time_ns);
+		if (!r && !row->windowed)
 			r = emit_ages(rows, row, false, time_ns);
 		free(row->living);
 		row->living = NULL;

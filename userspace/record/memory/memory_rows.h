@@ -25,6 +25,18 @@ int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *inte
 			struct rls_memory_rows **out);
 void rls_memory_rows_free(struct rls_memory_rows *rows);
 
+/* A process was forked: all of its CPU time is of the recording. 0 or -ENOMEM. */
+int rls_memory_rows_forked(struct rls_memory_rows *rows, pid_t pid);
+/* Called often for each process: reads how long it has run. 0 or -ENOMEM. */
+int rls_memory_rows_clock(struct rls_memory_rows *rows, pid_t pid);
+
+/* From now on blocks of the source are counted in windows only: an event for each row, whose method has changed. 0 or
+ * -errno. */
+int rls_memory_rows_narrow(struct rls_memory_rows *rows, uint32_t source, uint64_t time_ns);
+/* A window opens, or has closed; hit_ns: what each report of a block in it has cost. 0 or -errno. */
+void rls_memory_rows_open(struct rls_memory_rows *rows);
+int rls_memory_rows_close(struct rls_memory_rows *rows, uint64_t time_ns, double hit_ns);
+
 /* Names places that are new. Those of a process of whose fork nobody has heard yet wait a moment for that, but not of
  * one that is about to be forgotten (last; 0: none is, -1: all are). Cheap where there are none. 0 or -errno. */
 int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last, uint64_t time_ns);
