@@ -301,12 +301,13 @@ def check_budget(checks, tag):
 
 
 def check_off(checks, tag):
-    """--memory off; words that are none."""
+    """--memory off; the default, which is auto; words that are none."""
     with Job(harness.interpreter(tag)) as job:
-        for arguments in ("--memory", "off"), ():
-            found = record(job, "kept_tensors", arguments=arguments)
-            checks.that(not [event for event in found if event["event"].startswith(("memory", "copy"))],
-                        "%s: nothing is recorded" % (" ".join(arguments) or "by default"))
+        found = record(job, "kept_tensors", arguments=["--memory", "off"])
+        checks.that(not [event for event in found if event["event"].startswith(("memory", "copy"))], "off: nothing is recorded")
+    with Job(harness.interpreter(tag)) as job:
+        found = record(job, "kept_tensors", arguments=[])
+        check_line(checks, found, "kept_tensors", "tensor", 100, sum(1000 + i for i in range(100)), 0, 0)
     done = harness.run("attach", "--memory", "some", "--pid", str(os.getpid()))
     checks.that(done.returncode == 2 and "auto, off or all" in done.stderr, "a bad word: %d, %s" % (
         done.returncode, done.stderr.strip()))

@@ -10,6 +10,7 @@
 #include "bpf/wire/maps.h"
 #include "userspace/attach/hit_costs.h"
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_memory.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/attach/kernel/kernel_windows.h"
@@ -70,6 +71,7 @@ static int open_kernel(struct rls_recorder *recorder)
 		.gpu_bytes = GPU_BYTES,
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 		.memory = wants_memory(recorder),
+		.memory_if_possible = recorder->options.memory == RLS_MEMORY_AUTO,
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
 		.each_off_cpu = recorder->options.alternate,
 	};
@@ -372,8 +374,11 @@ static int open_memory(struct rls_recorder *recorder)
 				 ? -1
 				 : MEMORY_SHARE * recorder->options.budget_percent / 100,
 	};
-	int r = rls_memory_new(&parts, &recorder->memory);
+	int r;
 
+	if (!rls_kernel_memory_lines(recorder->kernel))
+		return 0;
+	r = rls_memory_new(&parts, &recorder->memory);
 	if (r)
 		return rls_error_r(r, "cannot record memory: %s", strerror(-r));
 	rls_libraries_on_mappings(recorder->libraries, rls_memory_mapped, recorder->memory);
@@ -382,6 +387,8 @@ static int open_memory(struct rls_recorder *recorder)
 
 static void close_memory(struct rls_recorder *recorder)
 {
+	if (!recorder->memory)
+		return;
 	rls_libraries_on_mappings(recorder->libraries, NULL, NULL);
 	rls_memory_free(recorder->memory);
 }

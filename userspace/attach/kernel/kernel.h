@@ -40,6 +40,7 @@ struct rls_kernel_options {
 	bool windows; /* sites will be put on and off while recording */
 	bool totals_mode; /* sums instead of records of transitions and edges */
 	bool memory; /* blocks of memory are counted (kernel_memory.h) */
+	bool memory_if_possible; /* or not, where the kernel refuses the programs or has no room for the maps */
 	bool each_off_cpu; /* each period has an RLS_WIRE_OFF_CPU, of threads that have hit something */
 	size_t stacks_bytes; /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };

@@ -187,6 +187,14 @@ static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_o
 		kernel->blind_flush = true;
 		return kernel_life_load(kernel, options);
 	}
+	if (r && r != -EPERM && kernel->memory.wanted && options->memory_if_possible) {
+		struct rls_kernel_options without = *options;
+
+		rls_debug("memory cannot be counted: %s", strerror(-r));
+		rlscope__destroy(kernel->skeleton);
+		without.memory = false;
+		return kernel_life_load(kernel, &without);
+	}
 	if (r)
 		return load_error(r);
 	r = rls_kernel_map_memory(kernel);

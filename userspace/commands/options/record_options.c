@@ -58,8 +58,8 @@ static const struct argp_option recording_table[] = {
 	{"operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
 	 "Time is of operation NAME where a sampled stack has this function (globs)", 3},
 	{"memory", KEY_MEMORY, "auto|off|all", 0,
-	 "Count the memory that lines allocate: while that is within the budget (auto), not at "
-	 "all (off, the default), or whatever it costs",
+	 "Count the memory that lines allocate: within the budget (auto, the default), not at "
+	 "all (off), or every block, whatever that costs (all)",
 	 3},
 	{"verify", KEY_VERIFY, NULL, 0,
 	 "Print how far samples and probes agree, and what the probes missed", 3},
@@ -267,7 +267,7 @@ int rls_record_options_init(struct rls_record_options *options)
 {
 	*options = (struct rls_record_options){
 		.children = true,
-		.memory = RLS_MEMORY_OFF,
+		.memory = RLS_MEMORY_AUTO,
 		.budget_percent = 2,
 		.sample_hz = RLS_SAMPLE_HZ_UNSAID,
 	};
