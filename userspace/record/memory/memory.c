@@ -32,6 +32,8 @@ struct rls_memory {
 	uint64_t start_ns; /* of the first tick */
 	struct rls_memory_windows windows;
 	uint64_t hits, hit_ns; /* when a window opened */
+	uint64_t earned_ns; /* time that targets have run, not more than has passed */
+	uint64_t earned_at_ns, ran_ns; /* when that was last added to; what all had run by then */
 };
 
 /* ---- targets ---- */
@@ -263,6 +265,17 @@ static int close_window(struct rls_memory *memory, uint64_t time_ns)
 					 hits ? (double)hit_ns / (double)hits : 0);
 }
 
+/* What is allowed is a share of this. Several targets that run side by side are taken for one. */
+static void earn(struct rls_memory *memory, uint64_t time_ns)
+{
+	uint64_t all_ns = rls_memory_rows_ran_ns(memory->rows), ran_ns = all_ns - memory->ran_ns;
+	uint64_t passed_ns = memory->earned_at_ns ? time_ns - memory->earned_at_ns : 0;
+
+	memory->earned_ns += ran_ns < passed_ns ? ran_ns : passed_ns;
+	memory->earned_at_ns = time_ns;
+	memory->ran_ns = all_ns;
+}
+
 /* The sum over all threads: several that allocate side by side are taken for one. */
 static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
 {
@@ -272,7 +285,8 @@ static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
 	for (uint32_t i = 0; i < RLS_MEMORY_SOURCES; i++)
 		source_ns[i] =
 			rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_SOURCE_NS + i);
-	switch (rls_memory_windows_step(&memory->windows, time_ns, source_ns, &source)) {
+	switch (rls_memory_windows_step(&memory->windows, time_ns, memory->earned_ns, source_ns,
+					&source)) {
 	case RLS_MEMORY_STEP_NARROW:
 		return narrow_source(memory, source, time_ns);
 	case RLS_MEMORY_STEP_OPEN:
@@ -319,6 +333,7 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 	r = flush_rows_if_due(memory, time_ns);
 	if (!r)
 		r = sample_targets(memory, time_ns);
+	earn(memory, time_ns);
 	if (!r)
 		r = sample_devices(memory, time_ns);
 	return r ? r : rls_memory_rows_losses(memory->rows, time_ns);

@@ -69,6 +69,7 @@ struct rls_memory_rows {
 	size_t count, room;
 	struct rls_index_map by_key; /* two digests of a row's key → its number + 1 */
 	struct rls_memory_row_clock *clocks; /* of all processes; owned */
+	uint64_t ran_ns; /* by all of them, since they were first read */
 	struct rls_index_map clock_of; /* (pid, 0) → its clock */
 	uint32_t windowed; /* sources: a bit each */
 	bool open; /* a window is */

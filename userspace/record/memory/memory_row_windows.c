@@ -16,12 +16,14 @@ static struct rls_memory_row_clock *clock_of(const struct rls_memory_rows *rows,
 }
 
 /* That of a process that has ended stays as it was. */
-static void read_clock(struct rls_memory_row_clock *clock)
+static void read_clock(struct rls_memory_rows *rows, struct rls_memory_row_clock *clock)
 {
 	uint64_t cpu_ns = rls_process_cpu_ns((pid_t)clock->pid);
 
-	if (cpu_ns > clock->cpu_ns)
-		clock->cpu_ns = cpu_ns;
+	if (cpu_ns <= clock->cpu_ns)
+		return;
+	rows->ran_ns += cpu_ns - clock->cpu_ns;
+	clock->cpu_ns = cpu_ns;
 }
 
 static int add_clock(struct rls_memory_rows *rows, uint32_t pid, uint64_t first_ns)
@@ -53,14 +55,19 @@ int rls_memory_rows_clock(struct rls_memory_rows *rows, pid_t pid)
 
 	if (!clock)
 		return add_clock(rows, (uint32_t)pid, rls_process_cpu_ns(pid));
-	read_clock(clock);
+	read_clock(rows, clock);
 	return 0;
+}
+
+uint64_t rls_memory_rows_ran_ns(const struct rls_memory_rows *rows)
+{
+	return rows->ran_ns;
 }
 
 static void read_clocks(struct rls_memory_rows *rows)
 {
 	for (struct rls_memory_row_clock *clock = rows->clocks; clock; clock = clock->next)
-		read_clock(clock);
+		read_clock(rows, clock);
 }
 
 void rls_memory_row_clock_drop(struct rls_memory_rows *rows, uint32_t pid)

@@ -29,6 +29,8 @@ void rls_memory_rows_free(struct rls_memory_rows *rows);
 int rls_memory_rows_forked(struct rls_memory_rows *rows, pid_t pid);
 /* Called often for each process: reads how long it has run. 0 or -ENOMEM. */
 int rls_memory_rows_clock(struct rls_memory_rows *rows, pid_t pid);
+/* CPU time of all processes since they were first read. */
+uint64_t rls_memory_rows_ran_ns(const struct rls_memory_rows *rows);
 
 /* From now on blocks of the source are counted in windows only: an event for each row, whose method has changed. 0 or
  * -errno. */

@@ -13,8 +13,12 @@
 #define INTERVAL_NS_MAX 60000000000.0
 /* Sources that are followed leave the others at least so much of the share, or go into windows too. */
 #define LEFT_SHARE 0.5
+/* What little another source has cost since then is no reason: of so much more time. */
+#define BLAMED_AFTER_NS 1000000000.0
 /* A window may be the first to meet what is expensive. */
 #define KEPT_COST 0.5
+/* A hit costs more than its probe and its program take, by what it drives out of the caches. */
+#define HIT_COST 1.25
 
 static double sum_of(const struct rls_memory_windows *windows, bool windowed)
 {
@@ -27,27 +31,27 @@ static double sum_of(const struct rls_memory_windows *windows, bool windowed)
 }
 
 /* Sum of what was spent since the latest step; of what is in windows alone into the window's. */
-static void spend(struct rls_memory_windows *windows, uint64_t time_ns,
+static void spend(struct rls_memory_windows *windows, uint64_t ran_ns,
 		  const uint64_t source_ns[RLS_MEMORY_SOURCES])
 {
 	double most_ns = windows->share * CREDIT_SPAN_NS;
 
-	windows->credit_ns += windows->share * (double)(time_ns - windows->at_ns);
+	windows->credit_ns += windows->share * (double)(ran_ns - windows->at_ns);
 	if (windows->credit_ns > most_ns)
 		windows->credit_ns = most_ns;
 	for (uint32_t i = 0; i < RLS_MEMORY_SOURCES; i++) {
-		double spent_ns = (double)(source_ns[i] - windows->source_ns[i]);
+		double spent_ns = HIT_COST * (double)(source_ns[i] - windows->source_ns[i]);
 
 		windows->credit_ns -= spent_ns;
 		if (windows->windowed >> i & 1)
 			windows->spent_ns += spent_ns;
 	}
 	memcpy(windows->source_ns, source_ns, sizeof(windows->source_ns));
-	windows->at_ns = time_ns;
+	windows->at_ns = ran_ns;
 }
 
 /* When the next window opens: what it costs has been earned by then, beside what the followed sources cost. */
-static void plan_next(struct rls_memory_windows *windows, uint64_t time_ns, double others_share)
+static void plan_next(struct rls_memory_windows *windows, double others_share)
 {
 	double share = windows->share - others_share, wait_ns;
 
@@ -61,7 +65,7 @@ static void plan_next(struct rls_memory_windows *windows, uint64_t time_ns, doub
 		wait_ns = INTERVAL_NS_MIN;
 	if (wait_ns > INTERVAL_NS_MAX)
 		wait_ns = INTERVAL_NS_MAX;
-	windows->due_ns = time_ns + (uint64_t)wait_ns;
+	windows->due_ns = windows->at_ns + (uint64_t)wait_ns;
 }
 
 static uint64_t since_narrowed_ns(const struct rls_memory_windows *windows, uint32_t source)
@@ -70,10 +74,10 @@ static uint64_t since_narrowed_ns(const struct rls_memory_windows *windows, uint
 }
 
 /* The followed source that has cost the most since one last went into windows; false: it is not to blame. */
-static bool most_expensive(const struct rls_memory_windows *windows, uint64_t time_ns,
-			   uint32_t *source)
+static bool most_expensive(const struct rls_memory_windows *windows, uint32_t *source)
 {
-	double blamed_ns = windows->share * LEFT_SHARE * (double)(time_ns - windows->narrowed_ns);
+	double blamed_ns = windows->share * LEFT_SHARE *
+			   ((double)(windows->at_ns - windows->narrowed_ns) + BLAMED_AFTER_NS);
 	bool any = false;
 
 	for (uint32_t i = 0; i < RLS_MEMORY_SOURCES; i++) {
@@ -88,23 +92,23 @@ static bool most_expensive(const struct rls_memory_windows *windows, uint64_t ti
 	       (!windows->windowed || (double)since_narrowed_ns(windows, *source) >= blamed_ns);
 }
 
-static enum rls_memory_step narrow(struct rls_memory_windows *windows, uint64_t time_ns,
-				   uint32_t source)
+static enum rls_memory_step narrow(struct rls_memory_windows *windows, uint32_t source)
 {
-	double lasted_ns = (double)(time_ns - windows->narrowed_ns);
+	double lasted_ns = (double)(windows->at_ns - windows->narrowed_ns);
 	double cost = (double)since_narrowed_ns(windows, source) / (lasted_ns + 1);
 
 	windows->windowed |= 1U << source;
 	windows->window_ns += SWITCH_NS + (cost < 1 ? cost : 1) * (double)WINDOW_NS;
 	memcpy(windows->narrowed_source_ns, windows->source_ns, sizeof(windows->source_ns));
-	windows->narrowed_ns = windows->turned_ns = time_ns;
+	windows->narrowed_ns = windows->turned_ns = windows->at_ns;
 	windows->others_ns = sum_of(windows, false);
-	plan_next(windows, time_ns, 0);
+	plan_next(windows, 0);
 	return RLS_MEMORY_STEP_NARROW;
 }
 
-static enum rls_memory_step close_window(struct rls_memory_windows *windows, uint64_t time_ns)
+static enum rls_memory_step close_window(struct rls_memory_windows *windows)
 {
+	double ran_ns = (double)(windows->at_ns - windows->turned_ns + 1);
 	double kept_ns = KEPT_COST * windows->window_ns, others_ns = sum_of(windows, false);
 
 	windows->window_ns = SWITCH_NS + windows->spent_ns;
@@ -112,36 +116,34 @@ static enum rls_memory_step close_window(struct rls_memory_windows *windows, uin
 		windows->window_ns = kept_ns;
 	windows->credit_ns -= SWITCH_NS;
 	windows->open = false;
-	plan_next(windows, time_ns,
-		  (others_ns - windows->others_ns) / (double)(time_ns - windows->turned_ns + 1));
-	windows->turned_ns = time_ns;
+	plan_next(windows, HIT_COST * (others_ns - windows->others_ns) / ran_ns);
+	windows->turned_ns = windows->at_ns;
 	windows->others_ns = others_ns;
 	return RLS_MEMORY_STEP_CLOSE;
 }
 
 enum rls_memory_step rls_memory_windows_step(struct rls_memory_windows *windows, uint64_t time_ns,
+					     uint64_t ran_ns,
 					     const uint64_t source_ns[RLS_MEMORY_SOURCES],
 					     uint32_t *source)
 {
 	if (windows->share < 0)
 		return RLS_MEMORY_STEP_STAY;
-	if (!windows->start_ns) {
-		windows->start_ns = windows->at_ns = windows->narrowed_ns = time_ns;
+	if (!windows->random) {
+		windows->at_ns = windows->narrowed_ns = ran_ns;
 		windows->credit_ns = windows->share * CREDIT_SPAN_NS;
 		windows->random = time_ns | 1;
 	}
-	spend(windows, time_ns, source_ns);
-	if (windows->open) {
-		if (time_ns - windows->turned_ns < WINDOW_NS)
-			return RLS_MEMORY_STEP_STAY;
-		return close_window(windows, time_ns);
-	}
-	if (windows->credit_ns < 0 && most_expensive(windows, time_ns, source))
-		return narrow(windows, time_ns, *source);
-	if (!windows->windowed || time_ns < windows->due_ns)
+	spend(windows, ran_ns, source_ns);
+	if (windows->open)
+		return time_ns - windows->opened_ns < WINDOW_NS ? RLS_MEMORY_STEP_STAY
+								: close_window(windows);
+	if (windows->credit_ns < 0 && most_expensive(windows, source))
+		return narrow(windows, *source);
+	if (!windows->windowed || ran_ns < windows->due_ns)
 		return RLS_MEMORY_STEP_STAY;
 	windows->open = true;
-	windows->turned_ns = time_ns;
+	windows->opened_ns = time_ns;
 	windows->spent_ns = 0;
 	return RLS_MEMORY_STEP_OPEN;
 }
