@@ -176,9 +176,10 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	return 0;
 }
 
-static __always_inline void report_exit(struct thread_state *thread, __u32 pid, __u32 tid,
-					bool over)
+static __always_inline void report_exit(struct thread_state *thread, struct task_struct *task,
+					__u32 pid, bool over)
 {
+	__u32 tid = task_number(task);
 	struct rls_wire_exit *record = control_reserve(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT,
 						       pid, tid, bpf_ktime_get_ns());
 
@@ -187,6 +188,7 @@ static __always_inline void report_exit(struct thread_state *thread, __u32 pid, 
 	__builtin_memset(&record->hit_totals, 0, sizeof(record->hit_totals));
 	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
 	record->process_over = over;
+	record->out_of_memory = BPF_CORE_READ(task, signal, oom_mm) != NULL;
 	record->traced = thread != NULL;
 	if (thread) {
 		if (thread->lost)
@@ -260,7 +262,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (thread && !is_known(thread))
 		thread = NULL;
 	if (thread || over)
-		report_exit(thread, pid, task_number(task), over);
+		report_exit(thread, task, pid, over);
 	return 0;
 }
 

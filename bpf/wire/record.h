@@ -94,7 +94,8 @@ struct rls_wire_exit {
 	struct rls_wire_hit_totals hit_totals;
 	RLS_U8 process_over; /* it was the last thread of its process */
 	RLS_U8 traced; /* the thread had been announced */
-	RLS_U8 reserved[6];
+	RLS_U8 out_of_memory; /* the kernel chose the process to die for that */
+	RLS_U8 reserved[5];
 };
 
 struct rls_wire_name {

@@ -73,6 +73,10 @@ static void log_payload(struct event_log *log, const struct rls_event *event)
 	case RLS_EVENT_PROCESS:
 		log_process(log, event);
 		break;
+	case RLS_EVENT_MEMORY_USE:
+		event_log_note(log, "memory_use%s",
+			       event->memory_use.out_of_memory ? " out_of_memory" : "");
+		break;
 	case RLS_EVENT_PROCESS_END:
 		event_log_note(log, "process_end");
 		break;

@@ -158,6 +158,15 @@ static int add_category_sample(struct rls_recorder *recorder, const struct rls_w
 	return rls_event_output_add(&recorder->output, &event);
 }
 
+static int take_exit(struct rls_recorder *recorder, const struct rls_wire_exit *record, size_t size)
+{
+	if (size >= sizeof(*record) && record->process_over && record->out_of_memory &&
+	    !recorder->options.listener)
+		rls_warning("process %u was ended by the kernel for lack of memory",
+			    record->header.pid);
+	return recorder->memory ? rls_memory_name(recorder->memory) : 0;
+}
+
 int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context)
 {
 	struct rls_recorder *recorder = context;
@@ -194,8 +203,8 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 	if (r)
 		return r;
 	/* Names of what has ended cannot be read any more. */
-	if (recorder->memory && record->kind == RLS_WIRE_THREAD_EXIT)
-		r = rls_memory_name(recorder->memory);
+	if (record->kind == RLS_WIRE_THREAD_EXIT)
+		r = take_exit(recorder, (const void *)record, size);
 	if (r)
 		return r;
 	recorder->progress.events++;

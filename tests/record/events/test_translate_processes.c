@@ -135,6 +135,20 @@ static void ends_of_threads_and_processes(void **state)
 	assert_null(rls_translator_process(*state, 7));
 }
 
+static void a_process_ends_for_lack_of_memory(void **state)
+{
+	const struct rls_wire_exit last = {
+		HEADER(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT, 7, 7, 30),
+		.process_over = 1,
+		.out_of_memory = 1,
+	};
+
+	SEND(*state, last);
+	assert_log(&event_log, "30 7/0 memory_use out_of_memory\n"
+			       "30 7/0 process_end\n"
+			       "30 ended 7\n");
+}
+
 static void an_untraced_process_ends_too(void **state)
 {
 	send_exit(*state, 7, 7, 30, true, false);
@@ -180,6 +194,7 @@ int main(void)
 		TEST(exec_forgets_all_but_the_process),
 		TEST(a_thread_that_execs_takes_the_processs_number),
 		TEST(ends_of_threads_and_processes),
+		TEST(a_process_ends_for_lack_of_memory),
 		TEST(an_untraced_process_ends_too),
 		TEST(operations_without_a_traced_thread_end_with_it),
 		TEST(watchers_may_be_missing),

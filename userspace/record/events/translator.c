@@ -190,6 +190,16 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	return r;
 }
 
+static int emit_out_of_memory(struct rls_translator *translator,
+			      const struct rls_wire_header *header)
+{
+	struct rls_event event =
+		rls_event_at(RLS_EVENT_MEMORY_USE, header->pid, 0, header->time_ns);
+
+	event.memory_use.out_of_memory = true;
+	return rls_emit(&translator->sink, &event);
+}
+
 static int on_thread_exit(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_exit *record = data;
@@ -217,8 +227,11 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 		r = rls_operation_inherit_finish(&translator->sink, process);
 	if (r || !record->process_over)
 		return r;
+	if (record->out_of_memory)
+		r = emit_out_of_memory(translator, header);
 	event = rls_event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
-	r = rls_emit(&translator->sink, &event);
+	if (!r)
+		r = rls_emit(&translator->sink, &event);
 	rls_thread_table_forget_process(&translator->living, header->pid);
 	if (!r && translator->watcher.ended)
 		translator->watcher.ended(translator->watcher.context, header->pid,
