@@ -15,8 +15,8 @@
 
 #define SEARCHED_STATES 32
 #define SEARCHED_STACKS 8 /* each takes some microseconds */
-#define SEARCHED_CHUNKS 64 /* of the top of a stack */
-#define CHUNK_WORDS 8
+#define SEARCHED_CHUNKS 128 /* of the top of a stack */
+#define CHUNK_WORDS 16
 
 static __always_inline bool read_word(__u64 address, __u64 *out)
 {

@@ -320,7 +320,7 @@ static void a_frame_on_the_stack_shows_which_state_is_in_use(void **state)
 	(void)state;
 	put(STACK + 0x40, frame_at(0));
 	assert_int_equal(innermost_code(&interpreter, STACK), code_at(0));
-	put(STACK + 0xff8, frame_at(OTHERS_CODE));
+	put(STACK + 0x3ff8, frame_at(OTHERS_CODE));
 	assert_int_equal(innermost_code(&interpreter, STACK), code_at(OTHERS_CODE));
 	assert_int_equal(innermost_code(&interpreter, STACK - 0x40),
 			 code_at(0)); /* too far above */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #define SEARCHED_STATES 256
-#define SEARCHED_WORDS 512 /* of the top of a stack */
+#define SEARCHED_WORDS 2048 /* of the top of a stack */
 
 struct search {
 	const struct rls_space *space;
@@ -24,7 +24,7 @@ static bool read_word(const struct rls_space *space, uint64_t address, uint64_t 
 
 static void read_top_of_stack(struct search *search)
 {
-	const size_t chunk = 8;
+	const size_t chunk = 16;
 
 	while (search->words_count < SEARCHED_WORDS &&
 	       rls_space_read(search->space,
