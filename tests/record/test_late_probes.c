@@ -86,6 +86,15 @@ static void what_is_short_is_not_reported(void **state)
 	scan(&target, true, 104 * MS);
 	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
 	assert_int_equal(world.warnings, 0);
+	target.execed_ns = 90 * MS; /* it is little of what the process lived */
+	target.late_ns = 4 * MS;
+	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 5000 * MS), 0);
+	assert_int_equal(late.missed, 0);
+	target.late_ns = 4 * MS; /* it is much */
+	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 200 * MS), 0);
+	assert_int_equal(late.missed, 1);
+	assert_int_equal(late.missed_ns, 4 * MS);
+	assert_int_equal(world.warnings, 0); /* that is for the end */
 }
 
 static void many_processes_are_one_warning(void **state)
@@ -107,6 +116,24 @@ static void many_processes_are_one_warning(void **state)
 	rls_targets_clear(&targets);
 }
 
+static void processes_that_nobody_looked_at_are_one_warning(void **state)
+{
+	struct rls_late_probes late = {0};
+	struct rls_targets targets = {0};
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	rls_late_probes_missed(&late, 2 * MS);
+	assert_int_equal(rls_late_probes_finish(&late, &targets, NULL, 1), 0);
+	assert_string_equal(world.last, "1 process that ended had libraries before these were "
+					"probed: 0.002 s were not traced");
+	rls_late_probes_missed(&late, 1000 * MS);
+	assert_int_equal(rls_late_probes_finish(&late, &targets, NULL, 1), 0);
+	assert_string_equal(world.last, "2 processes that ended had libraries before these were "
+					"probed: 1.002 s were not traced");
+	assert_int_equal(world.warnings, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +141,7 @@ int main(void)
 		cmocka_unit_test(times_of_a_process_are_summed),
 		cmocka_unit_test(what_is_short_is_not_reported),
 		cmocka_unit_test(many_processes_are_one_warning),
+		cmocka_unit_test(processes_that_nobody_looked_at_are_one_warning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

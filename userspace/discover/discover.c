@@ -230,6 +230,46 @@ int rls_discover_process(pid_t pid, const struct rls_roles *roles, struct rls_pr
 	return 0;
 }
 
+static int inspect_mapping(struct rls_process_image *image, const struct rls_roles *roles,
+			   const struct rls_mapping *mapping)
+{
+	struct rls_inspection inspection;
+	int error = rls_inspection_begin_mapping(&inspection, image, roles, mapping);
+
+	if (error)
+		return error;
+	error = rls_inspection_add_libraries(&inspection, RLS_INSPECT_NEW);
+	if (!error)
+		error = rls_inspection_scan_files(&inspection);
+	if (!error)
+		error = keep_libraries(&inspection);
+	rls_inspection_release(&inspection);
+	return error;
+}
+
+int rls_discover_mapping(pid_t pid, const struct rls_mapping *mapping,
+			 const struct rls_python *python, const struct rls_roles *roles,
+			 struct rls_process_image **out)
+{
+	struct rls_process_image *image = new_image(pid);
+	int error;
+
+	if (!image)
+		return -ENOMEM;
+	if (python) {
+		image->python = *python;
+		image->python.mapping = NULL;
+		image->python.module_def_type = 0; /* it is elsewhere in each process */
+	}
+	error = inspect_mapping(image, roles, mapping);
+	if (error) {
+		rls_process_image_free(image);
+		return error;
+	}
+	*out = image;
+	return 0;
+}
+
 int rls_discover_new_libraries(struct rls_process_image *image, const struct rls_roles *roles,
 			       size_t *first_new)
 {

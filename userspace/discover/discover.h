@@ -23,10 +23,18 @@
 
 #include "userspace/discover/process_image.h"
 #include "userspace/discover/roles/roles.h"
+#include "userspace/process/mappings.h"
 
 /* 0; -ESRCH: no such process; -EPERM, -EACCES: not allowed to read it; -errno. A process
  * without Python, or without any library, is no error: look at the image. */
 int rls_discover_process(pid_t pid, const struct rls_roles *roles, struct rls_process_image **out);
+
+/* What the file of one mapping alone says, whose process has ended: exports, method tables and, where python is known,
+ * slots, as the loader leaves them. pid: a process that finds the file by the mapping's path. python: what the process
+ * ran, or NULL. 0 or as above; a file without a role leaves the image without libraries. */
+int rls_discover_mapping(pid_t pid, const struct rls_mapping *mapping,
+			 const struct rls_python *python, const struct rls_roles *roles,
+			 struct rls_process_image **out);
 
 /* Adds what has been mapped since the image was last brought up to date: the libraries from
  * *first_new on are new. Of the process's memory only their own data is read. 0 or as above. */

@@ -33,15 +33,8 @@ void rls_inspection_release(struct rls_inspection *inspection)
 }
 
 /* Room for one library per mapping is room enough. */
-int rls_inspection_begin(struct rls_inspection *inspection, struct rls_process_image *image,
-			 const struct rls_roles *roles)
+static int make_room(struct rls_inspection *inspection)
 {
-	int error;
-
-	*inspection = (struct rls_inspection){.image = image, .roles = roles};
-	error = rls_mappings_read(image->pid, &inspection->mappings);
-	if (error)
-		return error;
 	inspection->open = calloc(inspection->mappings.count + 1, sizeof(*inspection->open));
 	inspection->harvest = calloc(inspection->mappings.count + 1, sizeof(*inspection->harvest));
 	inspection->targets = calloc(inspection->mappings.count + 1, sizeof(*inspection->targets));
@@ -49,6 +42,28 @@ int rls_inspection_begin(struct rls_inspection *inspection, struct rls_process_i
 		return 0;
 	rls_inspection_release(inspection);
 	return -ENOMEM;
+}
+
+int rls_inspection_begin(struct rls_inspection *inspection, struct rls_process_image *image,
+			 const struct rls_roles *roles)
+{
+	int error;
+
+	*inspection = (struct rls_inspection){.image = image, .roles = roles};
+	error = rls_mappings_read(image->pid, &inspection->mappings);
+	return error ? error : make_room(inspection);
+}
+
+int rls_inspection_begin_mapping(struct rls_inspection *inspection, struct rls_process_image *image,
+				 const struct rls_roles *roles, const struct rls_mapping *mapping)
+{
+	*inspection = (struct rls_inspection){.image = image, .roles = roles};
+	inspection->mappings.entries = malloc(sizeof(*mapping));
+	if (!inspection->mappings.entries)
+		return -ENOMEM;
+	inspection->mappings.entries[0] = *mapping;
+	inspection->mappings.count = 1;
+	return make_room(inspection);
 }
 
 static bool match_role(const struct rls_inspection *inspection, const struct rls_mapping *mapping,

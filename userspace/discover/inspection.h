@@ -26,6 +26,9 @@ enum rls_inspection_of {
 /* Reads the mappings. 0 or -errno. */
 int rls_inspection_begin(struct rls_inspection *inspection, struct rls_process_image *image,
 			 const struct rls_roles *roles);
+/* Of one mapping alone, whose path is borrowed. 0 or -ENOMEM. */
+int rls_inspection_begin_mapping(struct rls_inspection *inspection, struct rls_process_image *image,
+				 const struct rls_roles *roles, const struct rls_mapping *mapping);
 void rls_inspection_release(struct rls_inspection *inspection);
 
 /* Opens the libraries with a role; one that cannot be opened is a warning. 0 or -ENOMEM. */

@@ -199,6 +199,19 @@ bool rls_mapping_is_file(const struct rls_mapping *mapping)
 	       strncmp(mapping->path, "/SYSV", strlen("/SYSV"));
 }
 
+uint64_t rls_mappings_fingerprint(const struct rls_mappings *mappings)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct rls_mapping *mapping = &mappings->entries[i];
+
+		if (mapping->executable && rls_mapping_is_file(mapping))
+			hash = (hash ^ mapping->inode ^ mapping->start) * 0x100000001b3ULL;
+	}
+	return hash;
+}
+
 /* Where the kernel cannot be asked for the file below an overlay (overlay.h), whose mounts have a device each: a file
  * is known by what is its own in each mount, inode, size and time. */
 static dev_t overlay_device(const struct stat *status)

@@ -38,6 +38,9 @@ const struct rls_mapping *rls_mappings_at(const struct rls_mappings *mappings, u
  * name has ".so" in it. */
 bool rls_mapping_is_file(const struct rls_mapping *mapping);
 
+/* Changes whenever something executable is mapped or unmapped. */
+uint64_t rls_mappings_fingerprint(const struct rls_mappings *mappings);
+
 /* A path that opens the mapped file from here, and its identity: stat()'s, and on overlay file systems one that is
  * the same in all mounts (*device is then no device's number). The target's own
  * path through /proc/PID/root, else (replaced, deleted) /proc/PID/map_files, which needs

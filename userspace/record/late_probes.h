@@ -21,6 +21,8 @@ struct rls_late_probes {
 	size_t reported; /* processes with a warning of their own */
 	size_t others;
 	uint64_t others_ns;
+	size_t missed; /* processes that ended before they were looked at, or soon after */
+	uint64_t missed_ns;
 };
 
 /* The target is being looked at: since when something was mapped that has not been looked at, or 0. What is mapped
@@ -33,6 +35,8 @@ void rls_late_probes_scanned(struct rls_target *target, uint64_t since_ns, bool 
 /* Nothing more of it is probed. 0 or -errno. */
 int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *target,
 			  struct rls_event_output *output, uint64_t time_ns);
+/* A process ended, and for so long it had a library that was not probed. */
+void rls_late_probes_missed(struct rls_late_probes *late, uint64_t missed_ns);
 /* The recording ends: of those that live on, and of the others. 0 or -errno. */
 int rls_late_probes_finish(struct rls_late_probes *late, const struct rls_targets *targets,
 			   struct rls_event_output *output, uint64_t time_ns);

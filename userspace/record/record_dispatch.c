@@ -20,6 +20,7 @@ static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t t
 {
 	struct rls_recorder *recorder = context;
 
+	rls_ended_maps_forget(&recorder->ended_maps, (pid_t)child, time_ns);
 	if (recorder->draining)
 		return;
 	if (rls_targets_forked(&recorder->targets, (pid_t)parent, (pid_t)child, time_ns))
@@ -33,6 +34,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	struct rls_event event = {
 		.kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid, .time_ns = time_ns};
 
+	rls_ended_maps_forget(&recorder->ended_maps, (pid_t)pid, time_ns);
 	if (rls_targets_execed(&recorder->targets, (pid_t)pid, time_ns) || recorder->draining ||
 	    rls_interpreters_execed(recorder->interpreters, (pid_t)pid, time_ns) ||
 	    rls_recorder_scan(recorder, (pid_t)pid, time_ns))
@@ -50,6 +52,12 @@ static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 	struct rls_recorder *recorder = context;
 	struct rls_target *target = rls_targets_find(&recorder->targets, (pid_t)pid);
 
+	if (target) {
+		rls_recorder_drain_maps(recorder); /* it may have mapped something just before */
+		if (target->late_ns) /* it was looked at, and that has it */
+			rls_ended_maps_forget(&recorder->ended_maps, target->pid, UINT64_MAX);
+		rls_ended_maps_ended(&recorder->ended_maps, target->pid, time_ns);
+	}
 	if (target && !recorder->options.listener)
 		rls_late_probes_ended(&recorder->late, target, &recorder->output, time_ns);
 	rls_targets_ended(&recorder->targets, (pid_t)pid, time_ns);

@@ -337,6 +337,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		rls_memory_finish(recorder->memory, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
+	rls_recorder_probe_ended(recorder); /* which now only counts them */
 	if (!recorder->options.listener)
 		rls_late_probes_finish(&recorder->late, &recorder->targets, &recorder->output,
 				       recorder->stop_ns);

@@ -16,6 +16,7 @@
 #include "userspace/cpu/cpu_affinity.h"
 #include "userspace/record/cost/calibration_cache.h"
 #include "userspace/record/early_records.h"
+#include "userspace/record/ended_maps.h"
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/losses.h"
 #include "userspace/record/gpu/cupti_toggle.h"
@@ -53,6 +54,7 @@ struct rls_recorder {
 		*controller; /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_late_probes late;
+	struct rls_ended_maps ended_maps;
 	struct rls_catch_up catch_up;
 	struct rls_early_records early;
 	struct rls_affinity affinity;
@@ -92,6 +94,9 @@ int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 /* Notes what has been mapped. Who begins to switch stacks must not wait until all is attached.
  * context: the recorder. */
 void rls_recorder_drain_maps(void *context);
+/* Of what ended processes had mapped and nobody had looked at: counts what was lost, and while recording goes on probes
+ * the files. */
+void rls_recorder_probe_ended(struct rls_recorder *recorder);
 /* A process that has begun to be selected, and what it has started by now. context: the recorder. */
 void rls_recorder_adopt(void *context, pid_t pid);
 /* rls_libraries_scan, and for how long what it probes was there before. */

@@ -23,6 +23,7 @@ struct rls_file {
 	bool switches_stacks; /* a process that does maps it (stack_switching.h) */
 	bool reports_memory; /* it has been looked at for that (memory/reporters.h) */
 	bool has_operation_probes; /* it has been probed for them (annotation_probes.h) */
+	bool read_alone; /* without a process that maps it (lone_file.h) */
 };
 
 /* Zeroed: empty. */

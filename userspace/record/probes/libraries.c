@@ -16,6 +16,7 @@
 #include "userspace/record/probes/cupti_bridges.h"
 #include "userspace/record/probes/file_table.h"
 #include "userspace/record/probes/library_uses.h"
+#include "userspace/record/probes/lone_file.h"
 #include "userspace/record/probes/probed_files.h"
 #include "userspace/record/probes/rescan_schedule.h"
 #include "userspace/record/probes/stack_switching.h"
@@ -249,10 +250,17 @@ static int rescan_tables(struct rls_libraries *libraries, struct process *proces
 	return r;
 }
 
-static void log_probed(pid_t pid, struct rls_library *const *libraries, size_t count)
+/* Not where the process ended before: then nothing of the file is planned. */
+static void log_probed(const struct rls_libraries *libraries, pid_t pid,
+		       struct rls_library *const *added, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		rls_debug("process %d: %s is probed", pid, libraries[i]->path);
+	for (size_t i = 0; i < count; i++) {
+		const struct rls_probed_file *file =
+			rls_libraries_file(libraries, added[i]->device, added[i]->inode);
+
+		if (file && (file->function_count || !added[i]->function_count))
+			rls_debug("process %d: %s is probed", pid, added[i]->path);
+	}
 }
 
 static int scan_new(struct rls_libraries *libraries, struct process *process,
@@ -277,8 +285,30 @@ static int scan_new(struct rls_libraries *libraries, struct process *process,
 	r = take_libraries(libraries, process, mappings, process->image->libraries + first_new,
 			   process->image->library_count - first_new);
 	if (!r)
-		log_probed(process->pid, process->image->libraries + first_new,
+		log_probed(libraries, process->pid, process->image->libraries + first_new,
 			   process->image->library_count - first_new);
+	return r;
+}
+
+/* Of some target: those that a recording has seldom differ. NULL: none is known. */
+static const struct rls_python *some_python(const struct rls_libraries *libraries)
+{
+	for (size_t i = 0; i < libraries->targets->count; i++) {
+		const struct process *process = libraries->targets->all[i]->state[libraries->place];
+
+		if (process && process->image && process->image->python.version[0])
+			return &process->image->python;
+	}
+	return NULL;
+}
+
+int rls_libraries_probe_mapping(struct rls_libraries *libraries, pid_t pid,
+				const struct rls_mapping *mapping)
+{
+	int r = rls_lone_file_probe(&libraries->files, pid, mapping, some_python(libraries),
+				    libraries->roles);
+
+	catch_breath(libraries);
 	return r;
 }
 
@@ -289,20 +319,6 @@ static void find_bridge(struct rls_libraries *libraries, struct process *process
 		rls_cupti_bridges_cuda_mapped(mappings) && !rls_cupti_bridges_mapped(mappings);
 	rls_cupti_bridges_scan(libraries->kernel, &libraries->table, &process->bridges,
 			       process->pid, mappings);
-}
-
-/* Changes whenever something executable is mapped or unmapped. */
-static uint64_t fingerprint(const struct rls_mappings *mappings)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < mappings->count; i++) {
-		const struct rls_mapping *mapping = &mappings->entries[i];
-
-		if (mapping->executable && rls_mapping_is_file(mapping))
-			hash = (hash ^ mapping->inode ^ mapping->start) * 0x100000001b3ULL;
-	}
-	return hash;
 }
 
 static bool rescan_is_due(const struct process *process, uint64_t now_ns)
@@ -326,7 +342,7 @@ static int scan_changes(struct rls_libraries *libraries, struct process *process
 	if (!r)
 		r = scan_new(libraries, process, mappings, now_ns);
 	if (!r)
-		process->mapped = fingerprint(mappings);
+		process->mapped = rls_mappings_fingerprint(mappings);
 	return r;
 }
 
@@ -347,7 +363,7 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	if (r)
 		return r;
 	is_first = !process->image;
-	has_changed = fingerprint(&mappings) != process->mapped;
+	has_changed = rls_mappings_fingerprint(&mappings) != process->mapped;
 	if (has_changed && is_first)
 		find_bridge(libraries, process, &mappings);
 	if (has_changed) {

@@ -20,6 +20,7 @@
 #include "userspace/record/targets/target_table.h"
 
 struct rls_files;
+struct rls_mapping;
 struct rls_mappings;
 struct rls_probed_file;
 struct rls_roles;
@@ -46,6 +47,11 @@ void rls_libraries_free(struct rls_libraries *libraries);
 /* Looks at what the process maps now, probes what is new and has a role. 0, or -errno
  * when the process is gone or cannot be read; libraries that fail alone are warnings. */
 int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns);
+
+/* Probes what the file of a mapping says, whose process has ended. pid: a process that finds it by the mapping's path, so
+ * that it is the same file by device and inode. Once for each file. 0, -ENOMEM; another failure is a message. */
+int rls_libraries_probe_mapping(struct rls_libraries *libraries, pid_t pid,
+				const struct rls_mapping *mapping);
 
 /* Calls back each time that a file has been probed, which takes a while when there are many: for
  * looking at what was mapped meanwhile. It may call rls_libraries_mapped, but not scan. */

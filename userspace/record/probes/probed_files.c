@@ -9,6 +9,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/base/clock.h"
 #include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
@@ -218,6 +219,8 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	if (r && rls_reason_is_end(r))
 		forget_sites(file, plan, count);
 	files->next_site += (uint32_t)count;
+	if (attached && !file->live_ns)
+		file->live_ns = rls_monotonic_ns();
 	file->sites += attached;
 	files->sites += attached;
 	return r;
@@ -277,8 +280,11 @@ int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_libra
 		warn_of_roles(planned.file, library);
 	if (!r && library->function_count && !planned.file->written)
 		r = take_new_functions(planned.file, library, &fresh);
-	if (!r && fresh.function_count)
+	if (!r && fresh.function_count) {
 		r = plan_new_functions(&fresh, &planned.plan);
+		if (r && rls_reason_is_end(r)) /* the next that maps it has all of them planned */
+			planned.file->function_count = 0;
+	}
 	free(fresh.functions);
 	if (r)
 		return r;

@@ -21,6 +21,7 @@ struct rls_probed_file {
 	struct rls_file *identity;
 	enum rls_role role;
 	size_t sites; /* live probes */
+	uint64_t live_ns; /* when the first of them were */
 	uint64_t *offsets; /* of the sites tried, ascending */
 	size_t offset_count;
 	uint64_t *functions; /* addresses of the functions planned, ascending: a function found

@@ -131,6 +131,29 @@ static void copy_path(const struct rls_mmap_watch *watch, const struct cpu_ring 
 	out[bytes] = '\0';
 }
 
+/* Of an MMAP2 record, from its pid on. */
+struct mapped_record {
+	uint32_t pid, tid;
+	uint64_t start, length, file_offset;
+	uint32_t major, minor;
+	uint64_t inode;
+};
+
+static struct rls_mapping mapping_of(const struct mapped_record *record, const char *path)
+{
+	return (struct rls_mapping){
+		.start = record->start,
+		.end = record->start + record->length,
+		.file_offset = record->file_offset,
+		.inode = record->inode,
+		.device_major = record->major,
+		.device_minor = record->minor,
+		.readable = true,
+		.executable = true,
+		.path = path,
+	};
+}
+
 static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 		       rls_mapped_handler mapped, void *context)
 {
@@ -140,8 +163,9 @@ static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 	while (tail < head) {
 		struct perf_event_header header;
 		char path[PATH_BYTES];
+		struct mapped_record record;
+		struct rls_mapping mapping = {.path = ""};
 		uint64_t time_ns;
-		uint32_t pid;
 
 		copy_out(watch, ring, tail, &header, sizeof(header));
 		if (header.size < sizeof(header) + sizeof(time_ns) || header.size > head - tail)
@@ -149,12 +173,13 @@ static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 		copy_out(watch, ring, tail + header.size - sizeof(time_ns), &time_ns,
 			 sizeof(time_ns));
 		if (header.type == PERF_RECORD_MMAP2) {
-			copy_out(watch, ring, tail + sizeof(header), &pid, sizeof(pid));
+			copy_out(watch, ring, tail + sizeof(header), &record, sizeof(record));
 			copy_path(watch, ring, tail, &header, path);
-			if (pid) /* of our pid namespace */
-				mapped(context, (pid_t)pid, path, time_ns);
+			mapping = mapping_of(&record, path);
+			if (record.pid) /* of our pid namespace */
+				mapped(context, (pid_t)record.pid, &mapping, time_ns);
 		} else if (header.type == PERF_RECORD_LOST) {
-			mapped(context, 0, "", time_ns);
+			mapped(context, 0, &mapping, time_ns);
 		}
 		tail += header.size;
 	}

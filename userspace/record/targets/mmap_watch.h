@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "userspace/process/mappings.h"
+
 struct rls_mmap_watch;
 
 /* 0 or -errno. */
@@ -19,11 +21,13 @@ void rls_mmap_watch_close(struct rls_mmap_watch *watch);
 /* An epoll descriptor, readable when there is something to drain. */
 int rls_mmap_watch_fd(const struct rls_mmap_watch *watch);
 
-/* path: as the process sees it, cut to 255 bytes. time_ns: when it was mapped, on CLOCK_MONOTONIC. */
-typedef void (*rls_mapped_handler)(void *context, pid_t pid, const char *path, uint64_t time_ns);
+/* mapping: for the call; its path is as the process sees it, cut to 255 bytes. time_ns: when it was mapped, on
+ * CLOCK_MONOTONIC. */
+typedef void (*rls_mapped_handler)(void *context, pid_t pid, const struct rls_mapping *mapping,
+				   uint64_t time_ns);
 
 /* Calls back for each executable file mapping since the last time. A full ring is reported
- * as pid 0 and "": anyone may have mapped anything. */
+ * as pid 0 and a path of "": anyone may have mapped anything. */
 void rls_mmap_watch_drain(struct rls_mmap_watch *watch, rls_mapped_handler mapped, void *context);
 
 #endif
