@@ -203,15 +203,17 @@ static struct rls_count_estimate by_visits(const struct rls_count_basis *basis, 
 {
 	const struct rls_spread *spread = basis->spread;
 	const struct rls_spread_visits *v = &spread->visits;
+	const struct rls_spread_groups *groups =
+		v->large.groups < GROUPS_MIN ? &v->small : &v->large;
 	double ratio, missed, error;
 
-	if (v->groups < GROUPS_MIN ||
+	if (groups->groups < GROUPS_MIN ||
 	    (calls_share(basis, from, to) < CALLS_SHARE_MIN && spread->windows < WINDOWS_MIN) ||
 	    !(v->time_ns > 0) || !(basis->visits > 0) || !(basis->ran_ns > 0))
 		return (struct rls_count_estimate){.error = INFINITY};
 	ratio = v->count[from][to] / v->visits;
 	missed = missed_share(spread->windows + (v->first_visits > 0)) *
-		 fmax(v->most[from][to] - ratio, ratio - v->least[from][to]);
+		 fmax(groups->most[from][to] - ratio, ratio - groups->least[from][to]);
 	error = hypot(drawn_error(spread, from, to, ratio), missed);
 	error = hypot(error, later_error(v, from, to));
 	error = hypot(error, otherness(basis, from, to) * ratio);

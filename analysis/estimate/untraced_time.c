@@ -327,6 +327,19 @@ static void pool_samples(struct rls_category_samples *into,
 	}
 }
 
+static void pool_groups(struct rls_spread_groups *into, const struct rls_spread_groups *groups)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			into->most[i][k] = fmax(into->most[i][k], groups->most[i][k]);
+			if (!into->groups ||
+			    (groups->groups && groups->least[i][k] < into->least[i][k]))
+				into->least[i][k] = groups->least[i][k];
+		}
+	}
+	into->groups += groups->groups;
+}
+
 static void pool_visits(struct rls_spread_visits *into, const struct rls_spread_visits *spread)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
@@ -335,10 +348,6 @@ static void pool_visits(struct rls_spread_visits *into, const struct rls_spread_
 			into->first[i][k] += spread->first[i][k];
 			into->squared[i][k] += spread->squared[i][k];
 			into->by_visits[i][k] += spread->by_visits[i][k];
-			into->most[i][k] = fmax(into->most[i][k], spread->most[i][k]);
-			if (!into->groups ||
-			    (spread->groups && spread->least[i][k] < into->least[i][k]))
-				into->least[i][k] = spread->least[i][k];
 		}
 	}
 	into->visits += spread->visits;
@@ -346,7 +355,8 @@ static void pool_visits(struct rls_spread_visits *into, const struct rls_spread_
 	into->visits_squared += spread->visits_squared;
 	into->time_ns += spread->time_ns;
 	into->units += spread->units;
-	into->groups += spread->groups;
+	pool_groups(&into->large, &spread->large);
+	pool_groups(&into->small, &spread->small);
 }
 
 static void pool_closed(struct rls_spread_closed *into, const struct rls_spread_closed *closed)

@@ -5,7 +5,8 @@
 /* So much running time says how dense transitions are. */
 #define DENSITY_NS 5000000.0
 /* And so many visits say how many transitions one has. */
-#define GROUP_VISITS 16
+#define LARGE_GROUP_VISITS 16
+#define SMALL_GROUP_VISITS 8
 
 static void add_extremes(struct rls_spread *spread, const struct rls_spread_unit *unit)
 {
@@ -47,20 +48,32 @@ static void add_count(struct rls_spread *spread, int from, int to, double count,
 	spread->last.rate[from][to] = rate;
 }
 
-static void end_group(struct rls_spread_visits *spread)
+static void end_group(struct rls_spread_groups *groups)
 {
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
-			double rate = spread->group.count[from][to] / spread->group.visits;
-			double *least = &spread->least[from][to], *most = &spread->most[from][to];
+			double rate = groups->next.count[from][to] / groups->next.visits;
+			double *least = &groups->least[from][to], *most = &groups->most[from][to];
 
-			*least = spread->groups ? fmin(*least, rate) : rate;
+			*least = groups->groups ? fmin(*least, rate) : rate;
 			*most = fmax(*most, rate);
-			spread->group.count[from][to] = 0;
+			groups->next.count[from][to] = 0;
 		}
 	}
-	spread->group.visits = 0;
-	spread->groups++;
+	groups->next.visits = 0;
+	groups->groups++;
+}
+
+static void add_to_groups(struct rls_spread_groups *groups, const struct rls_spread_unit *unit,
+			  double group_visits)
+{
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
+		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
+			groups->next.count[from][to] += unit->count[from][to];
+	}
+	groups->next.visits += unit->visits;
+	if (groups->next.visits >= group_visits)
+		end_group(groups);
 }
 
 static void add_visits(struct rls_spread_visits *spread, const struct rls_spread_unit *unit)
@@ -73,7 +86,6 @@ static void add_visits(struct rls_spread_visits *spread, const struct rls_spread
 			spread->first[from][to] += unit->first ? x : 0;
 			spread->squared[from][to] += x * x;
 			spread->by_visits[from][to] += x * unit->visits;
-			spread->group.count[from][to] += x;
 		}
 	}
 	spread->visits += unit->visits;
@@ -81,9 +93,8 @@ static void add_visits(struct rls_spread_visits *spread, const struct rls_spread
 	spread->visits_squared += unit->visits * unit->visits;
 	spread->time_ns += unit->time_ns;
 	spread->units++;
-	spread->group.visits += unit->visits;
-	if (spread->group.visits >= GROUP_VISITS)
-		end_group(spread);
+	add_to_groups(&spread->large, unit, LARGE_GROUP_VISITS);
+	add_to_groups(&spread->small, unit, SMALL_GROUP_VISITS);
 }
 
 void rls_spread_add(struct rls_spread *spread, const struct rls_spread_unit *unit)

@@ -55,14 +55,18 @@ struct rls_spread {
 			first RLS_TRANSITIONS_BY; /* Σ x; of the first stretch */
 		double squared RLS_TRANSITIONS_BY; /* Σ x² */
 		double by_visits RLS_TRANSITIONS_BY; /* Σ x v */
-		double least RLS_TRANSITIONS_BY, most RLS_TRANSITIONS_BY; /* x/v of groups */
 		double visits, first_visits, visits_squared;
 		double time_ns; /* corrected running time in them */
-		uint32_t units, groups;
-		struct {
-			double count RLS_TRANSITIONS_BY;
-			double visits;
-		} group; /* of too few visits to say anything yet */
+		uint32_t units;
+		/* Of small groups there are more, which differ more by chance. */
+		struct rls_spread_groups {
+			double least RLS_TRANSITIONS_BY, most RLS_TRANSITIONS_BY; /* x/v */
+			uint32_t groups;
+			struct {
+				double count RLS_TRANSITIONS_BY;
+				double visits;
+			} next; /* of too few visits to say anything yet */
+		} large, small;
 	} visits;
 	/* Of pieces of the time between windows: t running in v visits. Their costs are nothing. */
 	struct rls_spread_closed {

@@ -151,6 +151,20 @@ static struct visit held_out_slow_calls(struct job *job, double time_ns)
 	return work(7, fmod(time_ns, 2 * S) < S ? 20000 : 60000, 2e5, draw(&job->random, 0, 1e6));
 }
 
+/* Training steps of some 25 ms, of which few are traced. */
+static struct visit held_out_steps_of_training(struct job *job, double time_ns)
+{
+	(void)time_ns;
+	return work(draw(&job->random, 55, 65), 300000, draw(&job->random, 6 * MS, 8 * MS), 5 * MS);
+}
+
+/* The same, longer ones in phases. */
+static struct visit held_out_steps_in_bursts(struct job *job, double time_ns)
+{
+	return work(in_burst(job, time_ns, 0.3) ? 90 : 30, 300000,
+		    draw(&job->random, 3 * MS, 6 * MS), 5 * MS);
+}
+
 /* ---- a recording ---- */
 
 struct unit {
@@ -360,6 +374,9 @@ static const struct {
 	{"held out: short calls, 200 ms", held_out_short_calls, 200 * MS, false},
 	{"held out: short calls, 1 s", held_out_short_calls, 1 * S, false},
 	{"held out: slow calls", held_out_slow_calls, 0, false},
+	{"held out: steps of training", held_out_steps_of_training, 0, false},
+	{"held out: steps in bursts of 100 ms", held_out_steps_in_bursts, 100 * MS, false},
+	{"held out: steps in bursts of 1 s", held_out_steps_in_bursts, 1 * S, false},
 };
 #define JOBS (sizeof(jobs) / sizeof(jobs[0]))
 static const double seconds[] = {5, 10, 30};
