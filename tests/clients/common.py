@@ -66,6 +66,9 @@ def events(complete):
             yield {"event": "phase", "time_ns": at, "pid": pid, "phase": chance.choice(["collect", "train", ""])}
         for tid in range(pid, pid + 3):
             yield from thread_events(chance, pid, tid, end_ns)
+        for at in range(0, end_ns, 20_000):
+            yield {"event": "memory_use", "time_ns": at, "pid": pid, "rss_bytes": (1 << 20) + chance.randrange(1 << 20)}
+        yield {"event": "memory_use", "time_ns": 9000, "pid": pid, "gpu": True, "device": 1, "allocated_bytes": 4096 + pid}
     # A process of which the GPU alone is seen.
     yield {"event": "process", "time_ns": 0, "pid": 300, "ppid": 1, "name": "server"}
     yield {"event": "gpu", "pid": 300, "device": 0, "kind": "memcpy", "name": "", "start_ns": 2000, "end_ns": 9000}

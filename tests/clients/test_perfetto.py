@@ -68,6 +68,8 @@ def category_sums(picture):
 def busy_sums(picture):
     sums, since = collections.Counter(), {}
     for uuid, at, value in picture.counts:
+        if picture.tracks[uuid].counter.unit_name == "bytes":
+            continue
         if value:
             since[uuid] = at
         else:
@@ -77,11 +79,26 @@ def busy_sums(picture):
     return dict(sums)
 
 
+def memory_rows(picture):
+    """(pid, name of the counter, instant, bytes), of memory."""
+    return sorted((picture.owner(uuid).process.pid, picture.tracks[uuid].name, at, value)
+                  for uuid, at, value in picture.counts if picture.tracks[uuid].counter.unit_name == "bytes")
+
+
+def expected_memory(model):
+    for row in model["memory_timeline"]:
+        gpu = "GPU %d " % row["device"] if row["device"] >= 0 else ""
+        yield row["pid"], gpu + "memory allocated" if gpu else "resident memory", row["time_ns"], row["rss_bytes"]
+        if row["live_bytes"] is not None:
+            yield row["pid"], gpu + "live memory of lines", row["time_ns"], row["live_bytes"]
+
+
 def main():
     trace = common.Trace()
     picture = Picture(trace.report("perfetto").read_bytes())
     assert category_sums(picture) == trace.sums("wall_ns", "pid", "tid", "phase", "operation", "category")
     assert busy_sums(picture) == {(gpu["pid"], gpu["device"]): gpu["busy_ns"] for gpu in trace.model["gpu"]}
+    assert trace.model["memory_timeline"] and memory_rows(picture) == sorted(expected_memory(trace.model))
     assert picture.flows and all([kind for kind, _ in sorted(ends, key=lambda end: end[1])] == ["begin", "end"]
                                  for ends in picture.flows.values())
     kernels = sum(gpu["kernels"] for gpu in trace.model["gpu"])

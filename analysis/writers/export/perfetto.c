@@ -6,9 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
+#include "analysis/base/index_map.h"
 #include "analysis/writers/export/proto_stream.h"
 #include "analysis/writers/writer.h"
 #include "perfetto.pb-c.h"
@@ -18,6 +20,9 @@
 #define INCREMENTAL_STATE_CLEARED 1
 #define NEEDS_INCREMENTAL_STATE 2
 #define WARNINGS_TRACK UINT64_MAX
+/* Two of each process and device, from here on: tracks of the sweep have 32 bits. */
+#define MEMORY_TRACKS (1ULL << 32)
+#define NAME_BYTES 64
 
 struct perfetto {
 	struct rls_track_sink sink;
@@ -26,6 +31,7 @@ struct perfetto {
 	bool *sent; /* by name id */
 	size_t sent_count;
 	bool kind_sent[RLS_SLICE_KIND_MAX];
+	struct rls_index_map processes; /* (pid, 0) -> its track's number */
 };
 
 static struct perfetto *perfetto_of(struct rls_track_sink *sink)
@@ -66,6 +72,9 @@ static int put_process(struct perfetto *perfetto, const struct rls_track *track)
 	process.pid = (int32_t)track->pid;
 	process.process_name = (char *)track->name;
 	descriptor.process = &process;
+	if (rls_index_map_put(&perfetto->processes, track->pid, 0,
+			      (void *)(uintptr_t)track->number)) /* NOLINT: a number */
+		return -ENOMEM;
 	return put_descriptor(perfetto, &descriptor, track->number);
 }
 
@@ -185,28 +194,91 @@ static int put_end(struct rls_track_sink *sink, const struct rls_track *track, u
 	return put_event(perfetto_of(sink), &event, &packet, track, at_ns);
 }
 
-static int put_count(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
-		     uint64_t value)
+static int put_value(struct perfetto *perfetto, uint64_t uuid, uint64_t at_ns, uint64_t value)
 {
 	RlsPerfetto__TracePacket packet = RLS_PERFETTO__TRACE_PACKET__INIT;
 	RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
 
 	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER;
-	event.has_counter_value = true;
+	event.has_counter_value = event.has_track_uuid = event.has_type = true;
 	event.counter_value = (int64_t)value;
-	return put_event(perfetto_of(sink), &event, &packet, track, at_ns);
+	event.track_uuid = uuid;
+	packet.has_timestamp = true;
+	packet.timestamp = at_ns;
+	packet.track_event = &event;
+	return perfetto_write(perfetto, &packet);
+}
+
+static int put_count(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
+		     uint64_t value)
+{
+	return put_value(perfetto_of(sink), track->number, at_ns, value);
+}
+
+/* --- memory ------------------------------------------------------------------------- */
+
+static int put_memory_track(struct perfetto *perfetto, uint64_t uuid, uint32_t pid,
+			    const char *name)
+{
+	RlsPerfetto__TrackDescriptor descriptor = RLS_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	RlsPerfetto__CounterDescriptor counter = RLS_PERFETTO__COUNTER_DESCRIPTOR__INIT;
+	uintptr_t process = (uintptr_t)rls_index_map_get(&perfetto->processes, pid, 0);
+
+	descriptor.name = (char *)name;
+	descriptor.has_parent_uuid = process != 0;
+	descriptor.parent_uuid = process;
+	counter.unit_name = "bytes";
+	descriptor.counter = &counter;
+	return put_descriptor(perfetto, &descriptor, uuid);
+}
+
+/* What the process has of one device, from this row on: what it uses, and what lives of its lines. */
+static int put_memory_tracks(struct perfetto *perfetto, uint64_t uuid,
+			     const struct rls_memory_timeline_row *row)
+{
+	char used[NAME_BYTES] = "resident memory", live[NAME_BYTES] = "live memory of lines";
+	int err;
+
+	if (row->device >= 0) {
+		snprintf(used, sizeof(used), "GPU %" PRId32 " memory allocated", row->device);
+		snprintf(live, sizeof(live), "GPU %" PRId32 " live memory of lines", row->device);
+	}
+	err = put_memory_track(perfetto, uuid, row->pid, used);
+	return err ? err : put_memory_track(perfetto, uuid + 1, row->pid, live);
+}
+
+static int put_memory(struct perfetto *perfetto, const struct rls_report *report)
+{
+	const struct rls_memory_timeline_row *before = NULL;
+	uint64_t uuid = MEMORY_TRACKS;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < report->memory_timeline_count; i++) {
+		const struct rls_memory_timeline_row *row = &report->memory_timeline[i];
+
+		if (!before || before->pid != row->pid || before->device != row->device) {
+			uuid += 2;
+			err = put_memory_tracks(perfetto, uuid, row);
+		}
+		before = row;
+		if (!err)
+			err = put_value(perfetto, uuid, row->time_ns, row->rss_bytes);
+		if (!err && row->live_bytes != RLS_COUNT_UNKNOWN)
+			err = put_value(perfetto, uuid + 1, row->time_ns, row->live_bytes);
+	}
+	return err;
 }
 
 /* --- the end ------------------------------------------------------------------------ */
 
-/* A track of their own, at the trace's end: the format has no other place that is shown. */
-static int put_warnings(struct rls_track_sink *sink, const struct rls_report *report)
+/* Memory; and warnings as a track of their own, at the trace's end: the format has no other place that is shown. */
+static int put_rest(struct rls_track_sink *sink, const struct rls_report *report)
 {
 	RlsPerfetto__TrackDescriptor descriptor = RLS_PERFETTO__TRACK_DESCRIPTOR__INIT;
-	int err;
+	int err = put_memory(perfetto_of(sink), report);
 
-	if (!report->warning_count)
-		return 0;
+	if (err || !report->warning_count)
+		return err;
 	descriptor.name = "warnings of rlscope-bpf";
 	err = put_descriptor(perfetto_of(sink), &descriptor, WARNINGS_TRACK);
 	for (size_t i = 0; !err && i < report->warning_count; i++) {
@@ -230,6 +302,7 @@ static void free_perfetto(struct rls_track_sink *sink)
 
 	rls_proto_stream_free(&perfetto->stream);
 	free(perfetto->sent);
+	rls_index_map_free(&perfetto->processes);
 	free(perfetto);
 }
 
@@ -245,7 +318,7 @@ static struct rls_track_sink *open_perfetto(FILE *output)
 		.end = put_end,
 		.launch = put_launch,
 		.count = put_count,
-		.finish = put_warnings,
+		.finish = put_rest,
 		.free = free_perfetto,
 	};
 	perfetto->stream.out = output;
