@@ -278,7 +278,7 @@ def check_budget(checks, tag):
     """What costs more than its part of the budget is counted in windows; what costs little goes on as before."""
     with Job(harness.interpreter(tag)) as job:
         job.say("endless")
-        with harness.Recording([job.pid], "--overhead-budget", "1", "--memory", "auto", "-v", roles=[]) as recording:
+        with harness.Recording([job.pid], "--overhead-budget", "10", "--memory", "auto", "-v", roles=[]) as recording:
             warned = harness.eventually(lambda: any(WINDOWED in line for line in recording.err.seen))
             rows_now = harness.eventually(lambda: [row for row in rows(events(recording.trace)) if
                                                    row["method"] == "scaled" and row.get("error_bytes")])
