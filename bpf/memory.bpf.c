@@ -314,6 +314,91 @@ static __always_inline void take_copy(struct thread_state *thread, struct pt_reg
 	count_copy(thread, hit);
 }
 
+/* ---- what the C library gives ---- */
+
+#define REGISTER(number, name)                                                                     \
+	case number:                                                                               \
+		return READ_REGISTER(ctx->name)
+
+static __always_inline __u64 register_of(struct pt_regs *ctx, __u32 number)
+{
+	switch (number) {
+		REGISTER(0, ax);
+		REGISTER(1, cx);
+		REGISTER(2, dx);
+		REGISTER(3, bx);
+		REGISTER(5, bp);
+		REGISTER(6, si);
+		REGISTER(7, di);
+		REGISTER(8, r8);
+		REGISTER(9, r9);
+		REGISTER(10, r10);
+		REGISTER(11, r11);
+		REGISTER(12, r12);
+		REGISTER(13, r13);
+		REGISTER(14, r14);
+		REGISTER(15, r15);
+	default:
+		return 0;
+	}
+}
+
+__noinline int count_malloc(struct thread_state *thread, const struct memory_hit *hit)
+{
+	struct rls_wire_memory_line *line;
+	__u32 place;
+	int found;
+
+	if (!thread || !hit)
+		return 0;
+	thread->unreported.bytes = 0;
+	found = line_of_hit(thread, hit);
+	place = found;
+	line = found < 0 ? NULL : bpf_map_lookup_elem(&memory_lines, &place);
+	if (!line)
+		return 0;
+	__sync_fetch_and_add(&line->alloc_bytes, hit->bytes - RLS_MALLOC_HEAD_BYTES);
+	__sync_fetch_and_add(&line->allocs, 1);
+	thread->unreported.bytes = hit->bytes;
+	thread->unreported.line = place;
+	return 0;
+}
+
+static __always_inline void take_malloc(struct thread_state *thread, struct pt_regs *ctx,
+					__u64 cookie, struct memory_hit *hit)
+{
+	hit->bytes = register_of(ctx, RLS_MEMORY_RUNG_REGISTER(cookie));
+	hit->block.source = MEMORY_MALLOC;
+	if (hit->bytes > RLS_MALLOC_KEPT_BYTES)
+		count_malloc(thread, hit);
+}
+
+/* So much more than a block's bytes its allocator may have asked for, to align it: PyTorch to 64 bytes, large ones to
+ * a page. */
+#define ALIGNED_MORE 160
+#define PAGE_ALIGNED_MORE 4352
+#define PAGE_ALIGNED_BYTES (1 << 20)
+
+/* A block that is reported is the one that the C library has just given, if that is as large: it counts once. */
+static __always_inline void take_back_malloc(struct thread_state *thread,
+					     const struct memory_hit *hit)
+{
+	__u64 more = thread->unreported.bytes - hit->bytes;
+	struct rls_wire_memory_line *line;
+	__u32 place = thread->unreported.line;
+
+	if (!thread->unreported.bytes ||
+	    more > (hit->bytes < PAGE_ALIGNED_BYTES ? ALIGNED_MORE : PAGE_ALIGNED_MORE))
+		return;
+	line = bpf_map_lookup_elem(&memory_lines, &place);
+	if (line && line->key.pid == thread->pid && line->key.source == MEMORY_MALLOC) {
+		__sync_fetch_and_add(&line->freed_bytes,
+				     thread->unreported.bytes - RLS_MALLOC_HEAD_BYTES);
+		__sync_fetch_and_add(&line->frees, 1);
+	}
+	thread->unreported.bytes = 0;
+}
+
 /* ---- reports ---- */
 
 /* What a caching allocator has of a device now. */
@@ -381,6 +466,8 @@ static __always_inline void take_report(struct thread_state *thread, __u32 repor
 	if (report == RLS_MEMORY_TENSOR_DELETE || report == RLS_MEMORY_UNTRACK ||
 	    (report == RLS_MEMORY_DEVICE && (__s64)hit->bytes <= 0))
 		return;
+	if (hit->block.source != MEMORY_GPU)
+		take_back_malloc(thread, hit);
 	begin_block(thread, hit);
 }
 
@@ -415,7 +502,11 @@ static __always_inline int handle_memory(struct pt_regs *ctx)
 	hit.now_ns = bpf_ktime_get_ns();
 	hit.block.pid = thread->pid;
 	hit.block.image = current_image();
-	if ((__u8)cookie >= RLS_MEMORY_COPY_TENSOR) {
+	if ((__u8)cookie == RLS_MEMORY_RUNG) {
+		cost = MEMORY_MALLOC;
+		if (in_sources(&memory_counted, MEMORY_MALLOC))
+			take_malloc(thread, ctx, cookie, &hit);
+	} else if ((__u8)cookie >= RLS_MEMORY_COPY_TENSOR) {
 		cost = RLS_MEMORY_COPY_COST;
 		if (in_sources(&memory_counted, RLS_MEMORY_COPY_COST))
 			take_copy(thread, ctx, (__u8)cookie, argument, &hit);

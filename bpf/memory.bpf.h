@@ -13,6 +13,7 @@
 /* enum rls_memory_source; attach/cookie.c asserts them. */
 #define MEMORY_TENSOR 0
 #define MEMORY_ARRAY 1
+#define MEMORY_MALLOC 2
 #define MEMORY_GPU 4
 
 #define OWNERLESS_FRAMES 4 /* entries from C that may lie above the innermost frame with code */

@@ -63,9 +63,13 @@ static void fill_blocks(struct rls_memory_line_row *row, const struct rls_memory
 static void add_line(struct rls_builder *b, const struct rls_process *process,
 		     const struct rls_memory_place *place)
 {
-	struct rls_memory_line_row *row = rls_build_row(b, RLS_TABLE_MEMORY_LINES);
 	double error = (double)place->sums.error_bytes;
+	struct rls_memory_line_row *row;
 
+	/* All that malloc gave there was reported by others. */
+	if (place->of.source == RLS_MEMORY_MALLOC && !place->sums.allocs)
+		return;
+	row = rls_build_row(b, RLS_TABLE_MEMORY_LINES);
 	if (!row)
 		return;
 	row->pid = process->pid;

@@ -133,6 +133,10 @@ struct thread_state {
 		__u64 start, bytes;
 		__u64 left; /* not yet copied, as far as is seen */
 	} copying;
+	struct { /* the last block of the C library's that was counted; 0: reported */
+		__u64 bytes; /* its head included */
+		__u32 line; /* its place in memory_lines */
+	} unreported;
 	struct open_ranges ranges; /* totals_mode; the text also where not */
 };
 

@@ -24,9 +24,19 @@ enum rls_memory_report {
 	RLS_MEMORY_EXIT = 8, /* the same, by sys.exit */
 	RLS_MEMORY_COPY_TENSOR = 9, /* (to, from): at::Tensor const * */
 	RLS_MEMORY_COPY_BYTES = 10, /* (to, from, bytes): the C library's */
-	RLS_MEMORY_REPORT_MAX = 11,
+	RLS_MEMORY_RUNG =
+		11, /* the C library looks for a block of that size (RLS_MEMORY_RUNG_COOKIE) */
+	RLS_MEMORY_REPORT_MAX = 12,
 };
 #define RLS_MEMORY_COOKIE(report, cost) ((RLS_U64)(report) | (RLS_U64)(cost) << 48)
+
+/* Bits 8..11: the register that has the size. */
+#define RLS_MEMORY_RUNG_COOKIE(cookie, size_register) ((cookie) | (RLS_U64)(size_register) << 8)
+#define RLS_MEMORY_RUNG_REGISTER(cookie) ((cookie) >> 8 & 15)
+/* What the C library adds to a block, and up to which size, that included, it keeps some of each size without ever
+ * looking for one. */
+#define RLS_MALLOC_HEAD_BYTES 16
+#define RLS_MALLOC_KEPT_BYTES 1040
 
 /* No source of blocks: allocs and alloc_bytes are copies within main memory, and what they wrote. */
 #define RLS_MEMORY_COPIES 16
@@ -54,7 +64,7 @@ struct rls_wire_memory_key {
 struct rls_wire_memory_line {
 	struct rls_wire_memory_key key; /* pid 0: the place is free */
 	RLS_U64 allocs, alloc_bytes;
-	RLS_U64 frees, freed_bytes;
+	RLS_U64 frees, freed_bytes; /* of malloc: what others have reported */
 	RLS_U64 temporary_bytes;
 	RLS_U64 peak_bytes; /* with those below */
 	RLS_U32 next; /* plus one: another place of the same row, as user space has found; 0: none */
@@ -107,7 +117,8 @@ enum rls_memory_count {
 	RLS_MEMORY_PLACES = 5, /* of memory_lines: those from here on have never been used */
 	RLS_MEMORY_MADE = 6, /* lines, so far */
 	RLS_MEMORY_LOST_COPIES = 7, /* tensors of a layout that is not known */
-	RLS_MEMORY_SOURCE_NS = 8, /* of what hits cost, each source's part, from here on; RLS_MEMORY_COPY_COST: copies' */
+	RLS_MEMORY_SOURCE_NS =
+		8, /* of what hits cost, each source's part, from here on; RLS_MEMORY_COPY_COST: copies' */
 	RLS_MEMORY_COUNT_MAX = 16,
 };
 

@@ -174,6 +174,36 @@ def torch_tensors():
 MIB = 1 << 20
 
 
+def native_blocks():
+    for _ in range(10):
+        bytearray(300 << 10)  # no tensor
+    for _ in range(10):
+        bytes(1500)  # a small block
+    for _ in range(10):
+        bytes(500)  # too small
+    for _ in range(10):
+        kept.append(bytes(MIB))  # kept bytes
+
+
+def native_arrays():
+    for _ in range(10):
+        numpy.empty(MIB, numpy.uint8)  # an array's block
+    for _ in range(10):
+        numpy.empty(3000, numpy.uint8)  # a small array's
+
+
+def native_tensors():
+    for _ in range(10):
+        torch.empty(MIB, dtype=torch.uint8)  # a tensor's block
+    for _ in range(10):
+        torch.empty(3000, dtype=torch.uint8)  # a small tensor's
+
+
+def endless_blocks():
+    for _ in range(1 << 40):
+        bytes(1500)  # endless blocks
+
+
 def byte_copies():
     blob, grown = bytes(MIB), bytearray(MIB)
     view = memoryview(grown)
@@ -224,7 +254,7 @@ def standin_copies():
     for old in 0, 1:
         copy(old, 0, 7, sizes, target, source, 0, 0)  # before a move
         standin.standin_memmove(ctypes.addressof(target) + MIB, source, 65536)  # after it
-    standin.standin_copy_unknown()  # no tensor
+    standin.standin_copy_unknown()  # not one
 
 
 def torch_copies():

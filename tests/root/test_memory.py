@@ -114,7 +114,7 @@ def check_exact(checks, tag):
     check_line(checks, found, "devices", "gpu", 8, 8 * 512, 3, 3 * 512, 8 * 512, device=3)
     check_line(checks, found, "threads", "tensor", 8000, 8000 * 16, 8000, 8000 * 16)
     checks.that(not of_line(found, "early"), "what lived before the recording is not in it")
-    others = [row for row in rows(found) if row.get("file") != JOB and row["source"] != "array"]
+    others = [row for row in rows(found) if row.get("file") != JOB and row["source"] in ("tensor", "gpu")]
     checks.that(not others, "no tensors anywhere else: %s" % others)
     used = [event for event in found if event["event"] == "memory_use" and event.get("gpu")]
     checks.that(used and used[-1]["device"] == 3 and used[-1]["allocated_bytes"] == 5 * 512 and
@@ -206,7 +206,7 @@ MIB = 1 << 20
 def unavailable(found):
     """Why the C library's copies are not counted; None: they are."""
     return next((event["text"] for event in found if event["event"] == "warning" and
-                 "makes are not counted" in event["text"]), None)
+                 "libc.so.6 are not counted" in event["text"]), None)
 
 
 def check_copies(checks, tag):
@@ -216,7 +216,7 @@ def check_copies(checks, tag):
         found = record(job, "standin_copies", "byte_copies", *(["numpy_copies"] if numpy else []))
     reason = unavailable(found)
     for comment, copies, each in ("moves all", 2, 131072), ("moves its end", 2, 131072), ("to a GPU", 0, 0), \
-            ("itself", 0, 0), ("before a move", 2, 131072), ("no tensor", 0, 0):
+            ("itself", 0, 0), ("before a move", 2, 131072), ("not one", 0, 0):
         check_copies_of(checks, found, comment, copies, each)
     elements = [1, 2, 2, 8, 64, 1024, 2048, 32768]
     checks.that(copies_of(found, "of 0 to 7 dimensions") == ({"h2h"}, 16, 2 * 4 * sum(elements)),
@@ -238,6 +238,57 @@ def check_copies(checks, tag):
             check_copies_of(checks, found, comment, copies, MIB)
 
 
+def check_malloc_of(checks, found, comment, allocs, each):
+    """The line's blocks that only the C library knows; it rounds each up."""
+    got = [(row["allocs"], row["alloc_bytes"]) for row in of_line(found, comment, source="malloc")]
+    allocs_got, bytes_got = got[0] if got else (0, 0)
+    checks.that(allocs_got == allocs and abs(bytes_got - allocs * each) <= 64 * allocs,
+                "%s: %d blocks of about %d bytes in malloc: %s" % (comment, allocs, each, got))
+
+
+def check_malloc(checks, tag):
+    """What the C library gives and nobody reports."""
+    with Job(harness.interpreter(tag)) as job:
+        numpy = "numpy" in job.has
+        found = record(job, "native_blocks", *(["native_arrays"] if numpy else []))
+    reason = unavailable(found)
+    if reason:
+        checks.saw("the C library's blocks: %s" % reason)
+        checks.that(not [row for row in rows(found) if row["source"] == "malloc"], "and there are none")
+        return
+    for comment, allocs, each in ("no tensor", 10, 300 << 10), ("a small block", 10, 1500), ("too small", 0, 0):
+        check_malloc_of(checks, found, comment, allocs, each)
+    # The list grows too.
+    row = (of_line(found, "kept bytes", source="malloc") or [{}])[0]
+    checks.that(0 <= row.get("alloc_bytes", 0) - 10 * MIB < 4096, "kept bytes, and a list: %s" % row)
+    checks.that(all(not row["frees"] and not row["freed_bytes"] for row in rows(found) if row["source"] == "malloc"),
+                "of their frees nothing is known")
+    if numpy:
+        for comment, each in ("an array's block", MIB), ("a small array's", 3000):
+            check_line(checks, found, comment, "array", 10, 10 * each, 10, 10 * each)
+            check_malloc_of(checks, found, comment, 0, 0)
+
+
+def check_rungs(checks, tag):
+    """Within a budget, only blocks that are large enough; a warning says so."""
+    with Job(harness.interpreter(tag)) as job:
+        job.say("endless_blocks")
+        with harness.Recording([job.pid], "--overhead-budget", "1", "--memory", "auto", "-v",
+                               roles=[]) as recording:
+            harness.eventually(lambda: any("malloc: rung 1 after 0" in line or "are not counted" in line
+                                           for line in recording.err.seen))
+            recording.stop()
+            found = events(recording.trace)
+    if unavailable(found):
+        checks.saw("the C library's blocks: %s" % unavailable(found))
+        return
+    said = [event["text"] for event in found if event["event"] == "warning"]
+    checks.that(any("only the C library knows of" in text for text in said),
+                "it is said which blocks are counted: %s" % said)
+    checks.that(not any("memory is counted for the first" in text for text in said),
+                "and what allocators report is counted on: %s" % said)
+
+
 def check_torch(checks, tag):
     """PyTorch itself."""
     python = os.environ.get("RLS_TORCH_PYTHON", "")
@@ -245,7 +296,7 @@ def check_torch(checks, tag):
         checks.saw("no PyTorch")
         return
     with Job(python, "torch") as job:
-        found = record(job, "torch_tensors", "torch_copies")
+        found = record(job, "torch_tensors", "torch_copies", "native_tensors")
     check_line(checks, found, "torch_tensors", "tensor", 50, 50 << 17, 0, 0, 50 << 17)
     check_line(checks, found, "torch_temporaries", "tensor", 50, 50 << 18, 50, 50 << 18)
     for comment, copies, each in ("a clone", 10, MIB), ("copy_", 10, MIB), ("to double", 10, 2 * MIB), \
@@ -254,6 +305,9 @@ def check_torch(checks, tag):
         check_copies_of(checks, found, comment, copies, each)
     if not unavailable(found):
         check_copies_of(checks, found, "its memory", 10, MIB)
+    for comment, each in ("a tensor's block", MIB), ("a small tensor's", 3000):
+        check_line(checks, found, comment, "tensor", 10, 10 * each, 10, 10 * each)
+        check_malloc_of(checks, found, comment, 0, 0)
 
 
 def used_of(found, pid):
@@ -317,8 +371,8 @@ def main():
     harness.need_root_and_profiler()
     tag = sys.argv[1]
     checks = harness.Checks()
-    for check in check_exact, check_operations, check_lives, check_end, check_libraries, check_copies, check_torch, \
-            check_use, check_budget, check_off:
+    for check in check_exact, check_operations, check_lives, check_end, check_libraries, check_copies, check_malloc, check_rungs, \
+            check_torch, check_use, check_budget, check_off:
         if not sys.argv[2:] or check.__name__[6:] in sys.argv[2:]:
             print(check.__doc__.splitlines()[0] if check.__doc__ else check.__name__, flush=True)
             check(checks, tag)

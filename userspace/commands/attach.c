@@ -133,8 +133,8 @@ static int open_recorder(struct attach_options *options, struct rls_recorder **o
 static void announce_memory(const struct attach_options *options)
 {
 	if (options->record.memory == RLS_MEMORY_ALL)
-		rls_info("memory is counted from outside: what allocators report, and no other "
-			 "memory by line");
+		rls_info("memory is counted from outside: what allocators report, and blocks of "
+			 "malloc by size");
 }
 
 static int attach_targets(struct attach_options *options)

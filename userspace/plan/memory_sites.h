@@ -26,6 +26,7 @@ struct rls_memory_site {
 	uint64_t file_offset;
 	enum rls_memory_report report;
 	enum rls_site_class site_class;
+	uint8_t size_register; /* RLS_MEMORY_RUNG: as in struct rls_libc_rung */
 };
 
 /* What is probed of a source (enum rls_memory_source). */

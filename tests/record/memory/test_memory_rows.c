@@ -197,6 +197,28 @@ static void copies_are_no_blocks(void **state)
 		assert_int_equal(events[i].kind, RLS_EVENT_MEMORY_AGES);
 }
 
+/* What is taken out of it because another has reported it has no event, unless it had one. */
+static void malloc_has_what_nobody_else_reports(void **state)
+{
+	add_line(PARENT, 300, 4, 4);
+	add_line(PARENT, 400, 4, 1);
+	lines[0].key.source = lines[1].key.source = RLS_MEMORY_MALLOC;
+	assert_int_equal(rls_memory_rows_flush(*state, 50), 0);
+	assert_int_equal(event_count, 1);
+	assert_int_equal(events[0].memory_line.of.source, RLS_MEMORY_MALLOC);
+	assert_int_equal(events[0].memory_line.allocs, 3);
+	assert_int_equal(events[0].memory_line.alloc_bytes, 300);
+	assert_int_equal(events[0].memory_line.frees, 0);
+	assert_int_equal(events[0].memory_line.freed_bytes, 0);
+	assert_int_equal(events[0].memory_line.peak_bytes, 0);
+	lines[1].frees = 4;
+	lines[1].freed_bytes = 400;
+	assert_int_equal(rls_memory_rows_flush(*state, 60), 0);
+	assert_int_equal(event_count, 2);
+	assert_int_equal(events[1].memory_line.allocs, 0);
+	assert_int_equal(events[1].memory_line.alloc_bytes, 0);
+}
+
 static void only_what_has_changed_is_emitted(void **state)
 {
 	add_line(PARENT, 300, 4, 1);
@@ -391,6 +413,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(places_of_a_line_are_one_row, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(copies_are_no_blocks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(malloc_has_what_nobody_else_reports, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(only_what_has_changed_is_emitted, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_child_waits_for_its_fork, set_up, tear_down),

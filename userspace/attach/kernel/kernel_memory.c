@@ -95,6 +95,7 @@ static const struct {
 	[RLS_MEMORY_EXIT] = {RLS_MEMORY_TENSOR, RLS_MEMORY_PROBE_NOTHING},
 	[RLS_MEMORY_COPY_TENSOR] = {RLS_MEMORY_COPY_COST, RLS_MEMORY_PROBE_BIRTHS},
 	[RLS_MEMORY_COPY_BYTES] = {RLS_MEMORY_COPY_COST, RLS_MEMORY_PROBE_BIRTHS},
+	[RLS_MEMORY_RUNG] = {RLS_MEMORY_MALLOC, RLS_MEMORY_PROBE_BIRTHS},
 };
 
 static uint32_t report_of(const struct rls_memory_probe *probe)
@@ -201,15 +202,18 @@ int rls_kernel_attach_memory_of(struct rls_kernel *kernel, pid_t pid, uint32_t f
 	struct rls_memory_own_probe *probe;
 	int r;
 
-	if (!memory->wanted || memory->probing[RLS_MEMORY_COPY_COST] == RLS_MEMORY_PROBE_NOTHING)
+	if (!memory->wanted ||
+	    memory->probing[reports[site->report].source] == RLS_MEMORY_PROBE_NOTHING)
 		return 0;
 	if (rls_grow(&memory->own, &memory->own_room, memory->own_count))
 		return -ENOMEM;
 	probe = &memory->own[memory->own_count];
 	*probe = (struct rls_memory_own_probe){.number = file, .pid = pid, .report = site->report};
 	rls_kernel_begin_switching(kernel);
-	r = attach_to_process(kernel, &probe->links, pid, path, site->file_offset,
-			      RLS_MEMORY_COOKIE(site->report, rls_cookie_cost(cost_ns)));
+	r = attach_to_process(
+		kernel, &probe->links, pid, path, site->file_offset,
+		RLS_MEMORY_RUNG_COOKIE(RLS_MEMORY_COOKIE(site->report, rls_cookie_cost(cost_ns)),
+				       site->size_register));
 	rls_kernel_end_switching(kernel);
 	if (!r)
 		memory->own_count++;
@@ -278,7 +282,7 @@ int rls_kernel_probe_memory(struct rls_kernel *kernel, uint32_t source,
 		set_mask(counted, 1U << source, false);
 	kernel->memory.probing[source] = probing;
 	if (source == RLS_MEMORY_COPY_COST && probing == RLS_MEMORY_PROBE_NOTHING)
-		rls_kernel_detach_memory_of(kernel, 0, 0);
+		rls_kernel_detach_memory_of(kernel, 0, RLS_MEMORY_COPY_BYTES);
 	r = follow_probings(kernel, 0);
 	if (r) {
 		kernel->memory.probing[source] = RLS_MEMORY_PROBE_NOTHING;

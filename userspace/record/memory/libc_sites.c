@@ -166,17 +166,11 @@ static bool is_own(const struct own_libc *own, const struct rls_elf *elf)
 
 /* ---- trial ---- */
 
-static bool add_site(struct rls_libc_sites *libc, const struct rls_elf *elf,
-		     const struct rls_instruction *instruction, enum rls_memory_report report)
+static bool make_site(const struct rls_elf *elf, const struct rls_instruction *instruction,
+		      enum rls_memory_report report, struct rls_memory_site *out)
 {
-	struct rls_memory_site *site = &libc->sites[libc->count];
-
-	if (rls_elf_file_offset(elf, instruction->vaddr, &site->file_offset) < 0)
-		return false;
-	site->report = report;
-	site->site_class = instruction->site_class;
-	libc->count++;
-	return true;
+	*out = (struct rls_memory_site){.report = report, .site_class = instruction->site_class};
+	return rls_elf_file_offset(elf, instruction->vaddr, &out->file_offset) >= 0;
 }
 
 /* Little memory that looks like much. */
@@ -235,7 +229,161 @@ static const char *try_copies(struct rls_libc_sites *libc, const struct own_libc
 		return "no instruction of its memmove was seen at every large copy";
 	rls_debug("memmove: +%#" PRIx64 ", copies of %" PRIu64 " bytes and more",
 		  branches[best].vaddr, libc->copies_from);
-	return add_site(libc, elf, &branches[best], RLS_MEMORY_COPY_BYTES) ? NULL : "a bad file";
+	return make_site(elf, &branches[best], RLS_MEMORY_COPY_BYTES, &libc->copies)
+		       ? NULL
+		       : "its file is damaged";
+}
+
+/* ---- malloc ---- */
+
+enum malloc_way { WAY_MALLOC, WAY_CALLOC, WAY_ALIGNED, WAY_REALLOC, WAY_AGAIN, MALLOC_WAYS };
+
+/* In malloc's own terms none of them is close to a bound. */
+static const size_t malloc_bytes[] = {16,     500,    1500,    4000,    5000,
+				      20000,  30000,  100000,  110001,  300000,
+				      400000, 500000, 5 << 20, 6 << 20, 40 << 20};
+#define MALLOC_SIZES (sizeof(malloc_bytes) / sizeof(malloc_bytes[0]))
+#define MALLOC_STEPS (MALLOC_SIZES * MALLOC_WAYS)
+#define ALIGNMENT 64
+
+struct rung_hits {
+	const struct rls_libc_rung *rungs;
+	unsigned int hits[RLS_TRIAL_SITES_MAX][MALLOC_STEPS];
+	bool wrong[RLS_TRIAL_SITES_MAX]; /* another size was in the register */
+};
+
+static void *kept[MALLOC_STEPS]; /* of the child */
+
+static void act_malloc(size_t step)
+{
+	size_t bytes = malloc_bytes[step / MALLOC_WAYS];
+
+	switch (step % MALLOC_WAYS) {
+	case WAY_MALLOC:
+		kept[step] = malloc(bytes);
+		break;
+	case WAY_CALLOC:
+		kept[step] = calloc(1, bytes);
+		break;
+	case WAY_ALIGNED:
+		if (posix_memalign(&kept[step], ALIGNMENT, bytes))
+			kept[step] = NULL;
+		break;
+	case WAY_REALLOC:
+		kept[step] = realloc(malloc(24), bytes);
+		break;
+	case WAY_AGAIN: /* free blocks of these sizes are looked through on the way */
+		free(kept[step - WAY_AGAIN]);
+		free(kept[step - WAY_AGAIN + WAY_ALIGNED]);
+		kept[step] = malloc(bytes + 32);
+		break;
+	}
+}
+
+/* What malloc makes of the size that is asked for. */
+static uint64_t least_of_step(size_t step)
+{
+	uint64_t bytes = malloc_bytes[step / MALLOC_WAYS];
+
+	if (step % MALLOC_WAYS == WAY_AGAIN)
+		bytes += 32;
+	return (bytes + 8 + 15) & ~15ULL;
+}
+
+static uint64_t most_of_step(size_t step)
+{
+	return least_of_step(step) + (step % MALLOC_WAYS == WAY_ALIGNED ? 2 * ALIGNMENT : 0);
+}
+
+static uint64_t register_of(const struct user_regs_struct *registers, uint8_t number)
+{
+	const uint64_t values[16] = {
+		registers->rax, registers->rcx, registers->rdx, registers->rbx,
+		registers->rsp, registers->rbp, registers->rsi, registers->rdi,
+		registers->r8,  registers->r9,  registers->r10, registers->r11,
+		registers->r12, registers->r13, registers->r14, registers->r15};
+
+	return values[number & 15];
+}
+
+static void take_malloc_hit(void *context, size_t site, size_t step,
+			    const struct user_regs_struct *registers)
+{
+	struct rung_hits *seen = context;
+	uint64_t bytes = register_of(registers, seen->rungs[site].size_register);
+
+	seen->hits[site][step]++;
+	seen->wrong[site] |= bytes < least_of_step(step) || bytes > most_of_step(step);
+}
+
+/* Whether the sites of a rung, together, see each block from its size on once, and no other. */
+static bool is_rung(const struct rung_hits *seen, size_t count, uint8_t rung)
+{
+	for (size_t step = 0; step < MALLOC_STEPS; step++) {
+		unsigned int hits = 0;
+
+		for (size_t i = 0; i < count; i++)
+			if (seen->rungs[i].rung == rung && !seen->wrong[i])
+				hits += seen->hits[i][step];
+		if (hits != (least_of_step(step) >= rls_libc_rung_bytes[rung]))
+			return false;
+	}
+	return true;
+}
+
+static void take_rung(struct rls_libc_rung_sites *out, const struct rls_elf *elf,
+		      const struct rung_hits *seen, size_t count, uint8_t rung)
+{
+	for (size_t i = 0; i < count; i++) {
+		unsigned int hits = 0;
+
+		for (size_t step = 0; step < MALLOC_STEPS; step++)
+			hits += seen->hits[i][step];
+		if (seen->rungs[i].rung != rung || seen->wrong[i] || !hits)
+			continue;
+		if (out->count == RLS_LIBC_RUNG_SITES_MAX ||
+		    !make_site(elf, &seen->rungs[i].instruction, RLS_MEMORY_RUNG,
+			       &out->sites[out->count])) {
+			out->count = 0;
+			return;
+		}
+		out->sites[out->count++].size_register = seen->rungs[i].size_register;
+	}
+}
+
+/* NULL, or why there is no rung. */
+static const char *try_rungs(struct rls_libc_sites *libc, const struct own_libc *own,
+			     const struct rls_elf *elf)
+{
+	struct rls_libc_rung rungs[RLS_TRIAL_SITES_MAX];
+	uint64_t sites[RLS_TRIAL_SITES_MAX];
+	size_t count = rls_libc_rungs(elf, rungs, RLS_TRIAL_SITES_MAX), found = 0;
+	_cleanup_free_ struct rung_hits *seen = calloc(1, sizeof(*seen));
+	const struct rls_code_trial trial = {.sites = sites,
+					     .site_count = count,
+					     .steps = MALLOC_STEPS,
+					     .act = act_malloc,
+					     .hit = take_malloc_hit,
+					     .context = seen};
+
+	for (size_t i = 0; i < count; i++)
+		sites[i] = own->base + rungs[i].instruction.vaddr;
+	if (!count)
+		return "its malloc does not compare sizes as glibc does";
+	if (!seen)
+		return "there is no memory for a trial of its code";
+	seen->rungs = rungs;
+	if (rls_code_trial_run(&trial))
+		return "a trial of its code in a child process failed";
+	for (uint8_t rung = 0; rung < RLS_LIBC_RUNGS; rung++) {
+		if (is_rung(seen, count, rung))
+			take_rung(&libc->rungs[rung], elf, seen, count, rung);
+		found += libc->rungs[rung].count != 0;
+		if (libc->rungs[rung].count)
+			rls_debug("malloc: blocks of %u bytes and more, %zu sites",
+				  rls_libc_rung_bytes[rung], libc->rungs[rung].count);
+	}
+	return found ? NULL : "no instruction of its malloc was seen at every large block";
 }
 
 /* Other code or other caches may be in use then. */
@@ -253,29 +401,22 @@ static bool has_tunables(pid_t pid)
 	return false;
 }
 
-size_t rls_libc_sites_of(struct rls_libc_sites *libc, const char *path, pid_t pid,
-			 const struct rls_memory_site **out, const char **reason)
+const char *rls_libc_sites_fit(struct rls_libc_sites *libc, const char *path, pid_t pid)
 {
 	struct own_libc own = {0};
 	struct rls_elf *elf;
 	bool same;
 
-	*reason = "it cannot be read";
 	if (rls_elf_open(path, &elf))
-		return 0;
-	*reason = "it is another build than the one that rlscope-bpf runs with";
+		return "it cannot be read";
 	same = own_libc_find(&own) && is_own(&own, elf);
 	if (same && !libc->tried) {
 		libc->tried = true;
-		libc->reason = try_copies(libc, &own, elf);
+		libc->copies_reason = try_copies(libc, &own, elf);
+		libc->rungs_reason = try_rungs(libc, &own, elf);
 	}
 	rls_elf_close(elf);
 	if (!same)
-		return 0;
-	*reason = "the process has GLIBC_TUNABLES";
-	if (has_tunables(pid))
-		return 0;
-	*reason = libc->reason;
-	*out = libc->sites;
-	return libc->count;
+		return "it is another build than the one that rlscope-bpf runs with";
+	return has_tunables(pid) ? "the process has GLIBC_TUNABLES" : NULL;
 }

@@ -1,4 +1,5 @@
-/* The C library's sites: where its memmove copies more than some KiB.
+/* The C library's sites: where its memmove copies more than some KiB, and where its malloc looks for a block of at
+ * least so many.
  *
  *     candidates in the code (plan/libc_code.h) ─▶ trial in a child of ours (code_trial.h) ─▶ a site, or a reason
  *
@@ -12,22 +13,28 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "userspace/plan/libc_code.h"
 #include "userspace/plan/memory_sites.h"
 
-#define RLS_LIBC_SITES_MAX 1
+#define RLS_LIBC_RUNG_SITES_MAX 4 /* of one rung: compilers may have made several of one */
 
-/* Zeroed: not tried yet. */
-struct rls_libc_sites {
-	bool tried;
-	struct rls_memory_site sites[RLS_LIBC_SITES_MAX];
-	size_t count;
-	const char *reason; /* why some are not there; NULL: all are. Static storage */
-	uint64_t copies_from; /* bytes, of the smallest copy that the site was seen at */
+struct rls_libc_rung_sites {
+	struct rls_memory_site sites[RLS_LIBC_RUNG_SITES_MAX];
+	size_t count; /* 0: it is none to rely on */
 };
 
-/* The sites for the C library at `path`, which opens from here, in a process: their number. *reason: why there are not
- * all, static storage; else NULL. The first call takes some 100 ms. */
-size_t rls_libc_sites_of(struct rls_libc_sites *libc, const char *path, pid_t pid,
-			 const struct rls_memory_site **out, const char **reason);
+/* Zeroed: not tried yet. Reasons are why there is none; NULL: there is. Static storage. */
+struct rls_libc_sites {
+	bool tried;
+	struct rls_memory_site copies;
+	const char *copies_reason;
+	uint64_t copies_from; /* bytes, of the smallest copy that the site was seen at */
+	struct rls_libc_rung_sites rungs[RLS_LIBC_RUNGS];
+	const char *rungs_reason;
+};
+
+/* Whether they hold for the C library at `path`, which opens from here, in a process: NULL, or why not, static
+ * storage. The first call takes some 100 ms. */
+const char *rls_libc_sites_fit(struct rls_libc_sites *libc, const char *path, pid_t pid);
 
 #endif

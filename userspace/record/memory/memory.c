@@ -21,6 +21,12 @@
 /* Rows are flushed as often for so long, and after that as seldom. */
 #define OFTEN_NS 20000000000ULL
 #define SELDOM_NS 500000000ULL
+/* The rung of the C library's malloc that a budget begins with, how long one is watched, and what part of the share it
+ * may have; a lower one sees more, so it is tried where this one takes little. */
+#define FIRST_RUNG 3
+#define RUNG_NS 1000000000ULL
+#define RUNG_PART 0.5
+#define RUNG_LITTLE 0.1
 
 struct rls_memory {
 	struct rls_memory_parts parts;
@@ -34,6 +40,12 @@ struct rls_memory {
 	uint64_t hits, hit_ns; /* when a window opened */
 	uint64_t earned_ns; /* time that targets have run, not more than has passed */
 	uint64_t earned_at_ns, ran_ns; /* when that was last added to; what all had run by then */
+	struct {
+		uint64_t since_ns,
+			spent_ns; /* when it was last judged, and what all rungs had cost then */
+		uint8_t lowest; /* that is not too expensive, as far as is known */
+		uint64_t changed_ns; /* when it was last changed */
+	} rung;
 };
 
 /* ---- targets ---- */
@@ -82,7 +94,7 @@ int rls_memory_new(const struct rls_memory_parts *parts, struct rls_memory **out
 		free(memory);
 		return r;
 	}
-	rls_reporters_open(&memory->reporters, parts->kernel);
+	rls_reporters_open(&memory->reporters, parts->kernel, parts->share < 0 ? 0 : FIRST_RUNG);
 	*out = memory;
 	return 0;
 }
@@ -171,6 +183,42 @@ static int sample_devices(struct rls_memory *memory, uint64_t time_ns)
 	return rls_kernel_each_device(memory->parts.kernel, take_device, &sample);
 }
 
+/* ---- rungs ---- */
+
+static void change_rung(struct rls_memory *memory, uint8_t rung, uint64_t time_ns)
+{
+	rls_debug("malloc: rung %u after %u", rung, memory->reporters.rung);
+	rls_reporters_set_rung(&memory->reporters, rung);
+	memory->rung.changed_ns = time_ns;
+}
+
+/* One rung up as soon as this one costs too much, and one down, to try it, where it costs little. A rung that was too
+ * expensive once is not tried again. */
+static void watch_rung(struct rls_memory *memory, uint64_t time_ns)
+{
+	uint64_t spent_ns = rls_kernel_memory_count(memory->parts.kernel,
+						    RLS_MEMORY_SOURCE_NS + RLS_MEMORY_MALLOC);
+	uint8_t rung = memory->reporters.rung;
+	double share = memory->parts.share, spent, passed;
+
+	if (share < 0)
+		return;
+	if (!memory->rung.since_ns)
+		memory->rung.since_ns = time_ns;
+	spent = (double)(spent_ns - memory->rung.spent_ns);
+	passed = (double)(time_ns - memory->rung.since_ns);
+	if (rung < RLS_LIBC_RUNGS && spent > RUNG_PART * share * (passed + (double)RUNG_NS)) {
+		memory->rung.lowest = rung + 1;
+		change_rung(memory, rung + 1, time_ns);
+	} else if (passed < (double)RUNG_NS) {
+		return;
+	} else if (rung > memory->rung.lowest && spent < RUNG_LITTLE * share * passed) {
+		change_rung(memory, rung - 1, time_ns);
+	}
+	memory->rung.spent_ns = spent_ns;
+	memory->rung.since_ns = time_ns;
+}
+
 /* ---- budget ---- */
 
 static const char *const block_names[RLS_MEMORY_SOURCES] = {
@@ -221,6 +269,13 @@ static int narrow_source(struct rls_memory *memory, uint32_t source, uint64_t ti
 		return r;
 	if (source == RLS_MEMORY_COPY_COST)
 		return warn_of_copies_end(memory, time_ns);
+	/* What is counted elsewhere could not be taken out of it any more. */
+	if (source != RLS_MEMORY_GPU && memory->reporters.rung < RLS_LIBC_RUNGS) {
+		memory->rung.lowest = RLS_LIBC_RUNGS;
+		change_rung(memory, RLS_LIBC_RUNGS, time_ns);
+	}
+	if (source == RLS_MEMORY_MALLOC)
+		return 0;
 	r = rls_memory_rows_narrow(memory->rows, source, time_ns);
 	return r ? r : warn_of_windows(memory, source, time_ns);
 }
@@ -230,7 +285,8 @@ static int probe_windowed(struct rls_memory *memory, enum rls_memory_probing pro
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < RLS_MEMORY_SOURCES; i++)
-		if (memory->windows.windowed >> i & 1 && i != RLS_MEMORY_COPY_COST)
+		if (memory->windows.windowed >> i & 1 && i != RLS_MEMORY_COPY_COST &&
+		    i != RLS_MEMORY_MALLOC)
 			r = rls_kernel_probe_memory(memory->parts.kernel, i, probing);
 	return r;
 }
@@ -299,6 +355,34 @@ static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
 	}
 }
 
+/* Lines of source malloc have less than they would have without a budget. */
+static int warn_of_rung(struct rls_memory *memory, uint64_t time_ns)
+{
+	double after_s = (double)(memory->rung.changed_ns - memory->start_ns) / 1e9;
+	_cleanup_free_ char *text = NULL;
+	int length;
+
+	if (memory->parts.share < 0 || !memory->reporters.libc.tried ||
+	    memory->reporters.libc.rungs_reason || !memory->rung.changed_ns)
+		return 0;
+	if (memory->reporters.rung < RLS_LIBC_RUNGS)
+		length = asprintf(
+			&text,
+			"memory that only the C library knows of is counted in blocks of %u bytes "
+			"and more, and in the first %.1f s in larger ones, to keep to the overhead "
+			"budget (--memory all counts from %u bytes on)",
+			rls_libc_rung_bytes[memory->reporters.rung], after_s,
+			rls_libc_rung_bytes[0]);
+	else
+		length =
+			asprintf(&text,
+				 "memory that only the C library knows of is counted for the first "
+				 "%.1f s only: more exceeds the overhead budget (--memory all "
+				 "counts on)",
+				 after_s);
+	return length < 0 ? -ENOMEM : rls_event_output_warn(memory->parts.output, time_ns, text);
+}
+
 /* ---- going on ---- */
 
 int rls_memory_name(struct rls_memory *memory)
@@ -325,6 +409,8 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 		memory->start_ns = time_ns;
 	if (!r)
 		r = rls_memory_rows_name(memory->rows, 0, time_ns);
+	if (!r)
+		watch_rung(memory, time_ns);
 	if (!r)
 		r = watch_budget(memory, time_ns);
 	if (r || time_ns - memory->flushed_ns < FLUSH_EVERY_NS)
@@ -395,6 +481,8 @@ int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
 	if (!r)
 		r = rls_memory_rows_losses(memory->rows, stop_ns);
 	log_hits(memory);
+	if (!r)
+		r = warn_of_rung(memory, stop_ns);
 	if (!r)
 		r = warn_of_copies(memory, stop_ns);
 	return r ? r : warn_of_losses(memory, stop_ns);

@@ -31,6 +31,7 @@ struct rls_block_row {
 	uint32_t places;
 	uint32_t place; /* one of these */
 	bool changed; /* since its last event */
+	bool emitted; /* of malloc: it has had one */
 	bool windowed; /* only windows are counted */
 	struct rls_memory_row_sums window; /* in the open one; sums do not have it */
 	struct rls_memory_estimate estimate; /* since it is windowed; sums do not have it */

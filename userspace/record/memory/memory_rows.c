@@ -276,6 +276,20 @@ static int emit_copies(struct rls_memory_rows *rows, struct rls_block_row *row, 
 	return rls_event_output_add(rows->output, &event);
 }
 
+/* What others have reported is theirs; when the rest is freed nobody says. A block may have been counted here a moment
+ * before its report, so sums may fall, also to nothing. */
+static int emit_malloc(struct rls_memory_rows *rows, struct rls_block_row *row,
+		       struct rls_event *event)
+{
+	event->memory_line.allocs = row->sums.allocs - row->sums.frees;
+	event->memory_line.alloc_bytes = row->sums.alloc_bytes - row->sums.freed_bytes;
+	row->changed = false;
+	if (!event->memory_line.allocs && !row->emitted)
+		return 0;
+	row->emitted = true;
+	return rls_event_output_add(rows->output, event);
+}
+
 static int emit_row(struct rls_memory_rows *rows, struct rls_block_row *row, uint64_t time_ns)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_LINE, row->pid, 0, time_ns);
@@ -283,6 +297,8 @@ static int emit_row(struct rls_memory_rows *rows, struct rls_block_row *row, uin
 	if (row->of.source == (enum rls_memory_source)RLS_MEMORY_COPIES)
 		return emit_copies(rows, row, time_ns);
 	event.memory_line.of = row->of;
+	if (row->of.source == RLS_MEMORY_MALLOC)
+		return emit_malloc(rows, row, &event);
 	event.memory_line.allocs = row->sums.allocs;
 	event.memory_line.alloc_bytes = row->sums.alloc_bytes;
 	event.memory_line.frees = row->sums.frees;

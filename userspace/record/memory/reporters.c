@@ -16,10 +16,10 @@
 
 #define WRITTEN_AT_ONCE 16
 
-void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel)
+void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel, uint8_t rung)
 {
-	*reporters =
-		(struct rls_reporters){.kernel = kernel, .written_fd = rls_modified_files_open()};
+	*reporters = (struct rls_reporters){
+		.kernel = kernel, .written_fd = rls_modified_files_open(), .rung = rung};
 }
 
 void rls_reporters_clear(struct rls_reporters *reporters)
@@ -27,6 +27,8 @@ void rls_reporters_clear(struct rls_reporters *reporters)
 	for (size_t i = 0; i < reporters->count; i++)
 		free(reporters->files[i].path);
 	free(reporters->files);
+	for (size_t i = 0; i < reporters->process_count; i++)
+		free(reporters->processes[i].path);
 	free(reporters->processes);
 	if (reporters->kernel && reporters->written_fd >= 0)
 		close(reporters->written_fd);
@@ -102,7 +104,7 @@ static bool is_libc(const struct rls_mapping *mapping)
 static bool is_known(const struct rls_reporters *reporters, pid_t pid)
 {
 	for (size_t i = 0; i < reporters->process_count; i++)
-		if (reporters->processes[i] == pid)
+		if (reporters->processes[i].pid == pid)
 			return true;
 	return false;
 }
@@ -110,8 +112,9 @@ static bool is_known(const struct rls_reporters *reporters, pid_t pid)
 void rls_reporters_forget(struct rls_reporters *reporters, pid_t pid)
 {
 	for (size_t i = 0; i < reporters->process_count; i++) {
-		if (reporters->processes[i] != pid)
+		if (reporters->processes[i].pid != pid)
 			continue;
+		free(reporters->processes[i].path);
 		reporters->processes[i] = reporters->processes[--reporters->process_count];
 		rls_kernel_detach_memory_of(reporters->kernel, pid, 0);
 		return;
@@ -119,21 +122,68 @@ void rls_reporters_forget(struct rls_reporters *reporters, pid_t pid)
 }
 
 /* Once for each file and reason. */
-static void warn_of_libc(const char *path, const char *reason)
+static void warn_of_libc(const char *path, const char *what, const char *reason)
 {
 	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text, "copies that %s makes are not counted: %s", path, reason) >= 0 &&
+	if (asprintf(&text, "%s of %s are not counted: %s", what, path, reason) >= 0 &&
 	    !rls_log_has_warned(text))
 		rls_warning("%s", text);
 }
 
-static int probe_libc(struct rls_reporters *reporters, pid_t pid, const char *host_path,
-		      const char *path)
+static int attach_rung(struct rls_reporters *reporters, const struct rls_reporter_process *process)
 {
-	const struct rls_memory_site *sites;
-	const char *reason;
-	size_t number = 0, count;
+	int r = 0;
+
+	if (!process->fits || reporters->rung >= RLS_LIBC_RUNGS)
+		return 0;
+	for (size_t i = 0; !r && i < reporters->libc.rungs[reporters->rung].count; i++)
+		r = rls_kernel_attach_memory_of(reporters->kernel, process->pid, process->file,
+						process->path,
+						&reporters->libc.rungs[reporters->rung].sites[i]);
+	return r;
+}
+
+void rls_reporters_set_rung(struct rls_reporters *reporters, uint8_t rung)
+{
+	while (rung < RLS_LIBC_RUNGS && reporters->libc.tried && !reporters->libc.rungs[rung].count)
+		rung++;
+	if (rung == reporters->rung)
+		return;
+	reporters->rung = rung;
+	rls_kernel_detach_memory_of(reporters->kernel, 0, RLS_MEMORY_RUNG);
+	for (size_t i = 0; i < reporters->process_count; i++) {
+		const struct rls_reporter_process *process = &reporters->processes[i];
+		int r = attach_rung(reporters, process);
+
+		if (r && r != -ESRCH)
+			warn_of_libc(reporters->files[process->file].path, "blocks", strerror(-r));
+	}
+}
+
+/* 0 or -errno. */
+static int attach_libc(struct rls_reporters *reporters, const struct rls_reporter_process *process,
+		       const char *path)
+{
+	const struct rls_libc_sites *libc = &reporters->libc;
+	int r = 0;
+
+	if (libc->copies_reason)
+		warn_of_libc(path, "copies", libc->copies_reason);
+	else
+		r = rls_kernel_attach_memory_of(reporters->kernel, process->pid, process->file,
+						process->path, &libc->copies);
+	if (libc->rungs_reason)
+		warn_of_libc(path, "blocks", libc->rungs_reason);
+	else if (!r)
+		r = attach_rung(reporters, process);
+	return r;
+}
+
+static int add_process(struct rls_reporters *reporters, pid_t pid, const char *host_path,
+		       const char *path, struct rls_reporter_process **out)
+{
+	size_t number = 0;
 	int r = rls_grow(&reporters->processes, &reporters->process_room, reporters->process_count);
 
 	while (number < reporters->count && strcmp(reporters->files[number].path, path))
@@ -142,17 +192,34 @@ static int probe_libc(struct rls_reporters *reporters, pid_t pid, const char *ho
 		r = add_file(reporters, host_path, path, &number);
 	if (r)
 		return r;
-	reporters->processes[reporters->process_count++] = pid;
-	count = rls_libc_sites_of(&reporters->libc, host_path, pid, &sites, &reason);
-	if (reason)
-		warn_of_libc(path, reason);
-	for (size_t i = 0; !r && i < count; i++) {
-		r = rls_kernel_attach_memory_of(reporters->kernel, pid, (uint32_t)number, host_path,
-						&sites[i]);
-		reporters->sites += !r;
-	}
+	*out = &reporters->processes[reporters->process_count];
+	**out = (struct rls_reporter_process){
+		.pid = pid, .file = (uint32_t)number, .path = strdup(host_path)};
+	if (!(*out)->path)
+		return -ENOMEM;
+	reporters->process_count++;
+	return 0;
+}
+
+static int probe_libc(struct rls_reporters *reporters, pid_t pid, const char *host_path,
+		      const char *path)
+{
+	struct rls_reporter_process *process;
+	const char *reason;
+	int r = add_process(reporters, pid, host_path, path, &process);
+
 	if (r)
-		warn_of_libc(path, strerror(-r));
+		return r;
+	reason = rls_libc_sites_fit(&reporters->libc, host_path, pid);
+	if (reason) {
+		warn_of_libc(path, "copies and blocks", reason);
+		return 0;
+	}
+	process->fits = true;
+	rls_reporters_set_rung(reporters, reporters->rung); /* it may be none to rely on */
+	r = attach_libc(reporters, process, path);
+	if (r && r != -ESRCH)
+		warn_of_libc(path, "copies and blocks", strerror(-r));
 	return r == -ENOMEM ? r : 0;
 }
 
