@@ -10,6 +10,11 @@ pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.73)
 pkg_check_modules(CRYPT REQUIRED IMPORTED_TARGET libcrypt)
 find_package(Zydis REQUIRED)
+# The shared one needs the newest C library, for functions that are not called here.
+find_library(RLS_CRYPT_LIBRARY NAMES libcrypt.a DOC "libcrypt to link; empty: the shared one")
+if(NOT RLS_CRYPT_LIBRARY)
+  set(RLS_CRYPT_LIBRARY PkgConfig::CRYPT)
+endif()
 
 find_program(CLANG clang REQUIRED)
 find_program(PROTOC_C protoc-c REQUIRED)
