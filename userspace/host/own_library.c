@@ -6,7 +6,8 @@
 
 void rls_own_library(const char *name, char path[RLS_OWN_LIBRARY_BYTES])
 {
-	static const char *const places[] = {"", "/../" RLS_LIBDIR};
+	/* Built, installed, and of a package. */
+	static const char *const places[] = {"", ("/../" RLS_LIBDIR), "/../lib/rlscope-bpf"};
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
