@@ -166,7 +166,13 @@ static void probe_tracepoint(struct rls_host_answer *answer)
 
 static void probe_uprobe(struct rls_host_answer *answer)
 {
-	reply_trial(answer, rls_trial_uprobe());
+	int r = rls_trial_uprobe();
+
+	/* Kernels ask for CAP_SYS_ADMIN for one by one, and for less for all at once. */
+	if ((r == -EPERM || r == -EACCES) && !rls_trial_uprobe_multi())
+		reply(answer, true, "not permitted one by one, and not needed: see uprobe-multi");
+	else
+		reply_trial(answer, r);
 }
 
 static void probe_uprobe_multi(struct rls_host_answer *answer)
