@@ -1,5 +1,6 @@
 # What a host's operators get beside the program: the monitor's systemd unit and its configuration,
-# which is not replaced where there is one, Prometheus' alert rules, a dashboard for Grafana.
+# which is not replaced where there is one, Prometheus' alert rules, a dashboard for Grafana, and how
+# Kubernetes runs the image.
 # The prefix may be chosen as late as at installing, and the unit has it inside.
 set(unit_folder lib/systemd/system)
 install(CODE "
@@ -20,3 +21,5 @@ install(FILES scripts/prometheus/rlscope-alerts.yml scripts/prometheus/rlscope-s
   DESTINATION ${CMAKE_INSTALL_DATADIR}/rlscope-bpf/prometheus)
 install(FILES scripts/grafana/rlscope-dashboard.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/rlscope-bpf/grafana)
+install(FILES scripts/kubernetes/monitor.yaml scripts/kubernetes/attach.yaml
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/rlscope-bpf/kubernetes)

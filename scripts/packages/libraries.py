@@ -17,7 +17,7 @@ LICENCES = {
     "libunistring": "LGPL-3.0-or-later OR GPL-2.0-or-later", "libtasn1": "LGPL-2.1-or-later",
     "libnettle": "LGPL-3.0-or-later OR GPL-2.0-or-later",
     "libhogweed": "LGPL-3.0-or-later OR GPL-2.0-or-later",
-    "libgmp": "LGPL-3.0-or-later OR GPL-2.0-or-later", "libffi": "MIT", "libzstd": "BSD-3-Clause",
+    "libc6": "LGPL-2.1-or-later", "libgmp": "LGPL-3.0-or-later OR GPL-2.0-or-later", "libffi": "MIT", "libzstd": "BSD-3-Clause",
 }
 
 

@@ -3,10 +3,11 @@ import os
 import sys
 
 import deb
+import image
 import release as releases
 import wheel
 
-KINDS = {"deb": deb.build, "wheel": wheel.build}
+KINDS = {"deb": deb.build, "wheel": wheel.build, "image": image.build}
 
 
 def main(build, output, *kinds):

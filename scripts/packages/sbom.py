@@ -57,3 +57,10 @@ def write(path, artefact, release, contained, depended=()):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1, sort_keys=True)
         file.write("\n")
+
+
+def contained_in(bill):
+    """The entries of what a bill's own package contains."""
+    inside = {relation["relatedSpdxElement"] for relation in bill["relationships"]
+              if relation["relationshipType"] == "CONTAINS"}
+    return [entry for entry in bill["packages"] if entry["SPDXID"] in inside]

@@ -60,7 +60,8 @@ def layout(sources):
     expected += ["lib/systemd/system/rlscope-bpf-monitor.service", "etc/rlscope-bpf/monitor.conf"]
     expected += [os.path.join("share", "rlscope-bpf", *name) for name in
                  (("prometheus", "rlscope-alerts.yml"), ("prometheus", "rlscope-scrape.yml"),
-                  ("grafana", "rlscope-dashboard.json"))]
+                  ("grafana", "rlscope-dashboard.json"), ("kubernetes", "monitor.yaml"),
+                  ("kubernetes", "attach.yaml"))]
     optional = {os.path.join(LIBDIR, "librlscope_cupti.so")}
     assert "rlscope-bpf.1" in pages and "__init__.py" in modules
     found = set(installed_files())

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """contents.py KIND: file lists, symbol versions, search paths, licences and the bill of materials."""
 import glob
+import hashlib
 import json
 import os
 import re
 import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import zipfile
@@ -15,6 +17,9 @@ import packages
 
 import libraries
 import tree
+
+sys.path.insert(0, os.path.join(packages.SOURCES, "scripts", "packages", "image"))
+import bundle  # noqa: E402
 
 KIND = sys.argv.pop(1)
 PACKAGE = packages.path_of(KIND)
@@ -107,7 +112,7 @@ class Deb(Package):
         expected |= {"usr/share/doc/rlscope-bpf/doc/" + name for name in documents("doc/*.md")}
         expected |= {"usr/share/rlscope-bpf/" + name for name in
                      ("prometheus/rlscope-alerts.yml", "prometheus/rlscope-scrape.yml",
-                      "grafana/rlscope-dashboard.json")}
+                      "grafana/rlscope-dashboard.json", "kubernetes/monitor.yaml", "kubernetes/attach.yaml")}
         found = {path for path in self.relative() if not re.search("[zZ]y(dis|core)", path)}
         self.assertEqual(found ^ expected, set())
 
@@ -255,7 +260,66 @@ class Wheel(Package):
         self.check_bill({os.path.basename(path) for path in self.elves() if "/rlscope_bpf.libs/" in path})
 
 
+class Image(Package):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.root = cls.folder.name
+        cls.config = bundle.unpack(PACKAGE, cls.root)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_files(self):
+        expected = {"usr/bin/rlscope-bpf", "usr/lib64/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu/libc.so.6",
+                    "usr/lib/rlscope-bpf/libbpf.so.1", "usr/lib/rlscope-bpf/librlscope_annotate.so",
+                    "etc/os-release", "etc/rlscope-bpf/monitor.conf", "usr/share/doc/rlscope-bpf/copyright"}
+        found = set(self.relative())
+        self.assertLessEqual(expected, found)
+        # Programs: one. No shell, no package manager.
+        programs = [path for path in found if path.startswith(("usr/bin/", "usr/sbin/"))]
+        self.assertEqual(programs, ["usr/bin/rlscope-bpf"])
+        self.assertLess(sum(os.lstat(path).st_size for path in tree.files_of(self.root)), 80e6)
+
+    def test_nothing_else_is_needed(self):
+        self.check_nothing_of_the_build()
+        self.check_needed("^$")
+
+    def test_program_runs_without_the_system(self):
+        """With this system's libraries out of the way: the image's own loader, and its folders only."""
+        folders = [os.path.join(self.root, "usr/lib", name) for name in ("x86_64-linux-gnu", "rlscope-bpf")]
+        loader = os.path.join(self.root, "usr/lib64/ld-linux-x86-64.so.2")
+        program = os.path.join(self.root, "usr/bin/rlscope-bpf")
+        listed = tree.run(loader, "--inhibit-cache", "--library-path", ":".join(folders), "--list", program)
+        for path in re.findall(r"=> (/\S+)", listed):
+            self.assertTrue(path.startswith(self.root), path)
+        self.assertNotIn("not found", listed)
+
+    def test_configuration(self):
+        self.assertEqual(self.config["Entrypoint"], ["/usr/bin/rlscope-bpf"])
+        self.assertEqual(self.config["Cmd"][0], "monitor")
+        self.assertEqual(self.config["Labels"]["org.opencontainers.image.version"], packages.VERSION)
+
+    def test_archive(self):
+        """Each blob has the digest and the size by which it is named."""
+        with tarfile.open(PACKAGE) as archive:
+            names = archive.getnames()
+            for name in names:
+                if name.startswith("blobs/"):
+                    data = archive.extractfile(name).read()
+                    self.assertEqual(os.path.basename(name), hashlib.sha256(data).hexdigest())
+            self.assertLessEqual({"oci-layout", "index.json", "manifest.json"}, set(names))
+
+    def test_bill(self):
+        with open(PACKAGE + ".spdx.json", encoding="utf-8") as file:
+            named = {entry["name"] for entry in json.load(file)["packages"]}
+        for library in libraries.linked_in(packages.BUILD) + [
+                libraries.Library(soname, path) for soname, path in self.found.items()]:
+            self.assertIn(library.name, named)
+
+
 if __name__ == "__main__":
     packages.need("dpkg-deb", "readelf", "objdump")
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase({"deb": Deb, "wheel": Wheel}[KIND])
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase({"deb": Deb, "wheel": Wheel, "image": Image}[KIND])
     sys.exit(not unittest.TextTestRunner(verbosity=1).run(suite).wasSuccessful())

@@ -10,7 +10,8 @@ BUILD = os.environ["RLS_BUILD"]
 FOLDER = os.environ["RLS_PACKAGES"]
 VERSION = os.environ["RLS_VERSION"]
 NAMES = {"deb": "rlscope-bpf_%s-1_amd64.deb" % VERSION,
-         "wheel": "rlscope_bpf-%s-py3-none-manylinux_*_x86_64.whl" % VERSION}
+         "wheel": "rlscope_bpf-%s-py3-none-manylinux_*_x86_64.whl" % VERSION,
+         "image": "rlscope-bpf-%s.oci.tar" % VERSION}
 
 sys.path.insert(0, os.path.join(SOURCES, "scripts", "packages"))
 
