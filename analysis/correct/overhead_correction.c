@@ -53,7 +53,7 @@ uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell)
 static bool can_merge(const struct rls_span_window *window, const struct rls_span *a,
 		      const struct rls_span *b)
 {
-	return a->cell == b->cell && a->also == b->also &&
+	return a->cell == b->cell && a->also == b->also && a->layer == b->layer &&
 	       (a->start_ns < window->hits.latest_ns) == (b->start_ns < window->hits.latest_ns) &&
 	       (a->start_ns < window->off_cpu.latest_ns) ==
 		       (b->start_ns < window->off_cpu.latest_ns) &&
@@ -114,9 +114,8 @@ static int make_room(struct rls_span_window *window)
 	return 0;
 }
 
-int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell,
-			 struct rls_cell *also, uint64_t start_ns, uint64_t end_ns,
-			 uint64_t cpu_gpu_ns)
+int rls_span_window_push(struct rls_span_window *window, struct rls_span_cells cells,
+			 uint64_t start_ns, uint64_t end_ns, uint64_t cpu_gpu_ns)
 {
 	uint64_t reported_ns = min_u64(window->hits.latest_ns, window->off_cpu.latest_ns);
 	uint64_t cpu_ns = end_ns - start_ns - cpu_gpu_ns;
@@ -129,8 +128,9 @@ int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell,
 	if (err)
 		return err;
 	window->spans[window->count++] = (struct rls_span){
-		.cell = cell,
-		.also = also,
+		.cell = cells.cell,
+		.also = cells.also,
+		.layer = cells.layer,
 		.start_ns = start_ns,
 		.end_ns = end_ns,
 		.unsubtracted_ns = cpu_ns,
@@ -155,6 +155,8 @@ struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window,
 		span->cell->subtracted_ns += taken;
 		if (span->also)
 			span->also->subtracted_ns += taken;
+		if (span->layer)
+			span->layer->subtracted_ns += taken;
 		cost_ns -= taken;
 	}
 	for (size_t i = window->count; i-- > first && cost_ns;) {
@@ -165,6 +167,8 @@ struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window,
 		span->cell->under_gpu_ns += under;
 		if (span->also)
 			span->also->under_gpu_ns += under;
+		if (span->layer)
+			span->layer->under_gpu_ns += under;
 		left.under_gpu_ns += under;
 		cost_ns -= under;
 	}
@@ -178,6 +182,8 @@ static void overhead_correction_accept(struct rls_span *span, enum rls_part part
 	span->cell->off_cpu_ns[part] += ns;
 	if (span->also)
 		span->also->off_cpu_ns[part] += ns;
+	if (span->layer)
+		span->layer->off_cpu_ns[part] += ns;
 }
 
 /* From spans that end no later than that. Returns what found no room. */
@@ -231,6 +237,8 @@ void rls_span_window_note_others(struct rls_span_window *window, uint64_t cost_n
 		if (span->start_ns < window->off_cpu.before_ns)
 			break;
 		span->cell->induced_wait_ns += noted;
+		if (span->layer)
+			span->layer->induced_wait_ns += noted;
 		cost_ns -= noted;
 	}
 }

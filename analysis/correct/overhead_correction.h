@@ -56,6 +56,7 @@ void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell);
 struct rls_span {
 	struct rls_cell *cell; /* where its time was added; borrowed */
 	struct rls_cell *also; /* and where else; NULL: nowhere */
+	struct rls_cell *layer; /* the same, by layer; NULL: nowhere */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t unsubtracted_ns; /* what may still be taken from the cpu part */
@@ -101,11 +102,15 @@ static inline void rls_mark_set(struct rls_mark *mark, uint64_t at_ns)
 	}
 }
 
-/* Adds the span [start_ns, end_ns), cpu_gpu_ns of it with the GPU busy, already added in
- * cell, and in also unless it is NULL; start_ns >= the end of the last. 0, or -ENOMEM. */
-int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell,
-			 struct rls_cell *also, uint64_t start_ns, uint64_t end_ns,
-			 uint64_t cpu_gpu_ns);
+/* Where a span's time has been added; NULL: not there, but for cell. */
+struct rls_span_cells {
+	struct rls_cell *cell, *also, *layer;
+};
+
+/* Adds the span [start_ns, end_ns), cpu_gpu_ns of it with the GPU busy, already added;
+ * start_ns >= the end of the last. 0, or -ENOMEM. */
+int rls_span_window_push(struct rls_span_window *window, struct rls_span_cells cells,
+			 uint64_t start_ns, uint64_t end_ns, uint64_t cpu_gpu_ns);
 
 /* What of a cost was taken from nowhere. */
 struct rls_unsubtracted {

@@ -58,7 +58,9 @@ enum rls_event_kind {
 	RLS_EVENT_MEMORY_USE = 29, /* what a process, or it on one GPU, uses at an instant */
 	RLS_EVENT_COPY_LINE = 30, /* what a line has copied, so far */
 	RLS_EVENT_GPU_COPY = 31, /* what one copy on a GPU has moved */
-	RLS_EVENT_MAX = 32,
+	RLS_EVENT_LAYER_NAME = 32, /* what a layer of a model is called */
+	RLS_EVENT_LAYER = 33, /* which layer a thread is in */
+	RLS_EVENT_MAX = 34,
 };
 
 /* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
@@ -111,6 +113,20 @@ enum rls_copy_kind {
 	RLS_COPY_D2H = 2,
 	RLS_COPY_D2D = 3,
 	RLS_COPY_KIND_MAX = 4,
+};
+
+/* Calls of layers nested deeper than this count for the innermost of those kept. */
+#define RLS_LAYER_DEPTH_MAX 64
+
+/* What a thread does to a model's layers. */
+enum rls_layer_pass {
+	RLS_PASS_OUTSIDE = 0, /* nothing: it is in none */
+	RLS_PASS_FORWARD = 1,
+	RLS_PASS_BACKWARD = 2,
+	RLS_PASS_RECOMPUTE = 3, /* a forward within a backward */
+	RLS_PASS_OPTIMIZER = 4,
+	RLS_PASS_UNKNOWN = 5, /* layers are not traced any more */
+	RLS_PASS_MAX = 6,
 };
 
 /* Where the blocks of an event were allocated. Events of equal fields are of the same line. */
@@ -272,6 +288,20 @@ struct rls_event {
 			uint64_t allocated_bytes, reserved_bytes; /* by a GPU's caching allocator */
 			bool out_of_memory; /* an allocation has failed, or the kernel chose it to die */
 		} memory_use;
+		struct { /* one object of the process; of equal ids the last event counts */
+			uint32_t id; /* from 1 */
+			uint32_t parent; /* the layer that has it; 0: none, or none known */
+			rls_string_id path; /* within the outermost layer; "": it is that */
+			rls_string_id raw_path; /* with the parts that wrappers add; "": the same */
+			rls_string_id type; /* its class */
+		} layer_name;
+		struct {
+			uint32_t id; /* of the innermost; 0: none */
+			uint32_t
+				depth; /* calls that are open; RLS_LAYER_DEPTH_MAX at most are kept */
+			bool begun; /* this is the begin of a call */
+			enum rls_layer_pass pass;
+		} layer;
 		struct {
 			bool open; /* from here on every boundary is traced */
 		} window;

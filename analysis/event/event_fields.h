@@ -24,6 +24,7 @@ enum rls_field_type {
 	RLS_FIELD_MEMORY_SOURCE,
 	RLS_FIELD_MEMORY_METHOD,
 	RLS_FIELD_COPY_KIND,
+	RLS_FIELD_LAYER_PASS,
 	RLS_FIELD_BOOL,
 	RLS_FIELD_DOUBLE,
 	RLS_FIELD_STACK, /* operation.depth and operation.stack; offset is unused */

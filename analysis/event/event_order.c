@@ -73,6 +73,7 @@ static int order_fields(const struct rls_event *a, const struct rls_event *b,
 	case RLS_FIELD_MEMORY_SOURCE:
 	case RLS_FIELD_MEMORY_METHOD:
 	case RLS_FIELD_COPY_KIND:
+	case RLS_FIELD_LAYER_PASS:
 		return order_numbers(*(const uint32_t *)left, *(const uint32_t *)right);
 	case RLS_FIELD_U64:
 		return order_numbers(*(const uint64_t *)left, *(const uint64_t *)right);

@@ -1,5 +1,5 @@
 /* From a thread's scopes to rows: the breakdown, transitions and operations by innermost
- * operation, the stacks by all of them. */
+ * operation, the stacks by all of them; and from its layer totals. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -311,6 +311,81 @@ static void add_stack(struct rls_builder *b, const struct rls_thread *thread,
 	row->operations = rls_build_operations(b, scope->stack, &row->depth);
 }
 
+/* --- rows by layer ------------------------------------------------------------------ */
+
+static uint64_t layer_wall_ns(const struct rls_cell *cell, const uint64_t *less)
+{
+	return cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU] - less[RLS_PART_CPU] -
+	       less[RLS_PART_CPU_GPU];
+}
+
+static void name_layer(struct rls_builder *b, struct rls_layer_row *row, uint32_t id)
+{
+	const struct rls_layer_name *name =
+		id ? rls_layer_names_find(&b->timeline->layers, row->pid, id) : NULL;
+
+	row->id = id ? id : RLS_COUNT_UNKNOWN;
+	row->parent = name && name->parent ? name->parent : RLS_COUNT_UNKNOWN;
+	row->index = name && name->index != UINT32_MAX ? name->index : RLS_COUNT_UNKNOWN;
+	row->path = rls_build_string(b, name ? name->path : 0);
+	row->raw_path = rls_build_string(b, name && name->raw_path ? name->raw_path
+					    : name                 ? name->path
+								   : 0);
+	row->type = rls_build_string(b, name ? name->type : 0);
+}
+
+/* As of rows by category (build_breakdown.c). */
+static void fill_error(const struct rls_builder *b, struct rls_layer_row *row,
+		       const struct rls_layer_total *total)
+{
+	const struct rls_cell *cell = &total->cell;
+	double calibration = rls_trace_metadata_operation_error(
+		&b->timeline->facts, b->strings, total->operation, b->calibration_error);
+	double ran_ns = (double)(cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU]);
+
+	row->error.shared_ns =
+		rls_round_bounded(fmax(calibration, b->cupti_error) * (double)cell->subtracted_ns +
+				  b->lost_share * (double)row->self_ns);
+	rls_add_bounded(&row->error.shared_ns, rls_cell_induced_wait_ns(cell));
+	row->error.moved_ns = round(b->cost_density * ran_ns - (double)cell->subtracted_ns);
+	row->error_ns = rls_row_error_ns(&row->error, RLS_ERROR_OF_ROWS, row->self_ns);
+}
+
+static void add_layer(struct rls_builder *b, const struct rls_thread *thread,
+		      const struct rls_layer_total *total)
+{
+	static const uint64_t none[RLS_PART_MAX];
+	struct rls_layer_row *row;
+
+	if (!layer_wall_ns(&total->cell, none) && !total->calls && !total->cumulative_ns)
+		return;
+	row = rls_build_row(b, RLS_TABLE_LAYERS);
+	if (!row)
+		return;
+	row->pid = thread->process->pid;
+	row->tid = thread->tid;
+	row->phase = rls_build_string(b, total->phase);
+	row->operation = rls_build_string(b, total->operation);
+	row->pass = total->pass;
+	name_layer(b, row, total->layer);
+	row->calls = total->calls;
+	row->self_ns = layer_wall_ns(&total->cell, none);
+	row->cumulative_ns = total->cumulative_ns;
+	row->on_cpu_ns = layer_wall_ns(&total->cell, total->cell.off_cpu_ns);
+	row->corrected_ns =
+		row->self_ns - total->cell.subtracted_ns - rls_cell_induced_wait_ns(&total->cell);
+	fill_error(b, row, total);
+}
+
+static void add_layers(struct rls_builder *b, const struct rls_thread *thread)
+{
+	if (!b->timeline->layers.count)
+		return;
+	for (const struct rls_layer_total *total = thread->layers.totals; total && !b->err;
+	     total = total->next)
+		add_layer(b, thread, total);
+}
+
 /* --- over time ---------------------------------------------------------------------- */
 
 static void add_overview(struct rls_builder *b, const struct rls_thread *thread)
@@ -383,6 +458,7 @@ void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread)
 	add_scopes(b, thread);
 	entry->corrected_ns = b->thread_corrected_ns;
 	entry->error_ns = rls_row_error_ns(&b->thread_error, RLS_ERROR_OF_ALL, entry->wall_ns);
+	add_layers(b, thread);
 	add_overview(b, thread);
 }
 

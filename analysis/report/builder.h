@@ -54,7 +54,7 @@ void *rls_build_row(struct rls_builder *b, enum rls_report_table table);
 		item_;                                                                             \
 	})
 
-/* Adds a thread with its breakdown, transitions, operations, stacks and overview. */
+/* Adds a thread with its breakdown, transitions, operations, stacks, layers and overview. */
 void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread);
 
 /* Adds what the GPU did for a process while none of its threads was traced. */

@@ -6,7 +6,10 @@
 #include "analysis/report/tables.h"
 
 #define BY_SUMMED_PLACE (RLS_BY_FILE | RLS_BY_FUNCTION | RLS_BY_LINE)
-#define BY_ALL (RLS_BY_THREAD | RLS_BY_PHASE | RLS_BY_OPERATION | RLS_BY_PLACE | BY_SUMMED_PLACE)
+#define BY_LAYERS (RLS_BY_LAYER | RLS_BY_LAYER_TYPE | RLS_BY_PASS)
+#define BY_ALL                                                                                     \
+	(RLS_BY_THREAD | RLS_BY_PHASE | RLS_BY_OPERATION | RLS_BY_PLACE | BY_SUMMED_PLACE |        \
+	 BY_LAYERS)
 
 /* Which columns a group keeps; the pid is kept by all. */
 static const struct {
@@ -14,13 +17,18 @@ static const struct {
 	unsigned int kept;
 } groups[] = {
 	[RLS_GROUP_NONE] = {"none", BY_ALL},
-	[RLS_GROUP_PROCESS] = {"process", RLS_BY_PLACE},
-	[RLS_GROUP_THREAD] = {"thread", RLS_BY_PLACE | RLS_BY_THREAD},
-	[RLS_GROUP_OPERATION] = {"operation", RLS_BY_PLACE | RLS_BY_OPERATION},
-	[RLS_GROUP_PHASE] = {"phase", RLS_BY_PLACE | RLS_BY_PHASE},
-	[RLS_GROUP_LINE] = {"line", RLS_BY_PLACE | BY_SUMMED_PLACE},
-	[RLS_GROUP_FUNCTION] = {"function", RLS_BY_PLACE | RLS_BY_FILE | RLS_BY_FUNCTION},
-	[RLS_GROUP_FILE] = {"file", RLS_BY_FILE},
+	[RLS_GROUP_PROCESS] = {"process", BY_LAYERS | RLS_BY_PLACE},
+	[RLS_GROUP_THREAD] = {"thread", BY_LAYERS | RLS_BY_PLACE | RLS_BY_THREAD},
+	[RLS_GROUP_OPERATION] = {"operation", BY_LAYERS | RLS_BY_PLACE | RLS_BY_OPERATION},
+	[RLS_GROUP_PHASE] = {"phase", BY_LAYERS | RLS_BY_PLACE | RLS_BY_PHASE},
+	[RLS_GROUP_LINE] = {"line", BY_LAYERS | RLS_BY_PLACE | BY_SUMMED_PLACE},
+	[RLS_GROUP_FUNCTION] = {"function",
+				BY_LAYERS | RLS_BY_PLACE | RLS_BY_FILE | RLS_BY_FUNCTION},
+	[RLS_GROUP_FILE] = {"file", BY_LAYERS | RLS_BY_FILE},
+	/* A call may have several passes: calls of several are no figure. */
+	[RLS_GROUP_LAYER] = {"layer", RLS_BY_PLACE | BY_LAYERS},
+	[RLS_GROUP_LAYER_TYPE] = {"layer-type", RLS_BY_PLACE | RLS_BY_LAYER_TYPE | RLS_BY_PASS},
+	[RLS_GROUP_PASS] = {"pass", RLS_BY_PLACE | RLS_BY_PASS},
 };
 _Static_assert(sizeof(groups) / sizeof(*groups) == RLS_GROUP_MAX, "a line per group");
 
@@ -44,6 +52,9 @@ static void blank_row(const struct rls_table *table, char *row, unsigned int bla
 			continue;
 		if (column->type == RLS_COLUMN_STRING)
 			*(const char **)(row + column->offset) = "";
+		else if (column->type == RLS_COLUMN_U64)
+			*(uint64_t *)(row + column->offset) =
+				column->flags & RLS_NULLABLE ? RLS_COUNT_UNKNOWN : 0;
 		else
 			*(uint32_t *)(row + column->offset) = 0;
 	}

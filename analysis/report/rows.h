@@ -45,7 +45,10 @@ enum rls_group {
 	RLS_GROUP_LINE = 5, /* of samples; the traced figures as by process */
 	RLS_GROUP_FUNCTION = 6,
 	RLS_GROUP_FILE = 7,
-	RLS_GROUP_MAX = 8,
+	RLS_GROUP_LAYER = 8, /* of layers; the traced figures as by process, like the next two */
+	RLS_GROUP_LAYER_TYPE = 9,
+	RLS_GROUP_PASS = 10,
+	RLS_GROUP_MAX = 11,
 };
 
 struct rls_library_entry {
@@ -371,6 +374,29 @@ struct rls_gpu_clock_row {
 	double drift_ppm; /* of the gap, over all readings */
 };
 
+/* A thread's time in one layer of its model, in one pass; or in none. A thread's rows sum to its wall_ns. */
+struct rls_layer_row {
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t id; /* RLS_COUNT_UNKNOWN: in no layer; the same for the next two */
+	uint64_t parent; /* also of a layer that no other has */
+	uint64_t index; /* so many layers of the process began before it */
+	const char *path;
+	const char *type;
+	const char *phase;
+	const char *operation;
+	const char *raw_path;
+	enum rls_layer_pass pass;
+	uint64_t calls; /* begun */
+	uint64_t self_ns;
+	uint64_t cumulative_ns; /* with the layers that it calls */
+	uint64_t on_cpu_ns; /* of self_ns */
+	uint64_t corrected_ns; /* the same */
+	uint64_t error_ns;
+	enum rls_method method;
+	struct rls_row_error error;
+};
+
 struct rls_calibration_entry {
 	const char *name;
 	double value_ns;
@@ -501,6 +527,8 @@ struct rls_report {
 	size_t memory_count;
 	struct rls_memory_timeline_row *memory_timeline;
 	size_t memory_timeline_count;
+	struct rls_layer_row *layers; /* empty where no layer is known */
+	size_t layer_count;
 	struct rls_overhead overhead;
 	struct rls_loss_entry *losses;
 	size_t loss_count;

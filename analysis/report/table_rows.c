@@ -214,7 +214,7 @@ static int order_by(const struct rls_column *column, const char *a, const char *
 _Static_assert(sizeof(enum rls_category) == 4 && sizeof(enum rls_resource) == 4 &&
 		       sizeof(enum rls_method) == 4 && sizeof(enum rls_sample_kind) == 4 &&
 		       sizeof(enum rls_memory_source) == 4 && sizeof(enum rls_memory_method) == 4 &&
-		       sizeof(enum rls_copy_kind) == 4,
+		       sizeof(enum rls_copy_kind) == 4 && sizeof(enum rls_layer_pass) == 4,
 	       "enums are compared as 32 bits");
 
 /* Most keys are numbers, or strings that are the same. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analysis/event/layer_pass.h"
 #include "analysis/event/memory_words.h"
 #include "analysis/event/sample_kind.h"
 #include "analysis/report/tables.h"
@@ -31,6 +32,8 @@ static const char *name_of(const struct rls_column *column, const void *row, con
 		return rls_memory_source_name(*(const enum rls_memory_source *)value);
 	case RLS_COLUMN_MEMORY_METHOD:
 		return rls_memory_method_name(*(const enum rls_memory_method *)value);
+	case RLS_COLUMN_LAYER_PASS:
+		return rls_layer_pass_name(*(const enum rls_layer_pass *)value);
 	case RLS_COLUMN_COPY_KIND:
 		return rls_copy_kind_name(*(const enum rls_copy_kind *)value);
 	default:

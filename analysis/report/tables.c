@@ -341,6 +341,36 @@ static const struct rls_column memory_timeline[] = {
 	COLUMN(U64, rls_memory_timeline_row, live_bytes, 0, RLS_NULLABLE),
 };
 
+static const struct rls_column layers[] = {
+	COLUMN(U32, rls_layer_row, pid, 1, RLS_PID),
+	COLUMN(U32, rls_layer_row, tid, 2, RLS_BY_THREAD),
+	COLUMN(U64, rls_layer_row, id, 5, RLS_BY_LAYER | RLS_NULLABLE),
+	COLUMN(U64, rls_layer_row, parent, 0, RLS_BY_LAYER | RLS_NULLABLE),
+	COLUMN(U64, rls_layer_row, index, 0, RLS_BY_LAYER | RLS_NULLABLE),
+	COLUMN(STRING, rls_layer_row, path, 0, RLS_BY_LAYER),
+	COLUMN(STRING, rls_layer_row, type, 6, RLS_BY_LAYER_TYPE),
+	COLUMN(STRING, rls_layer_row, phase, 3, RLS_BY_PHASE),
+	COLUMN(STRING, rls_layer_row, operation, 4, RLS_BY_OPERATION),
+	COLUMN(STRING, rls_layer_row, raw_path, 0, RLS_BY_LAYER),
+	COLUMN(LAYER_PASS, rls_layer_row, pass, 7, RLS_BY_PASS),
+	COLUMN(U64, rls_layer_row, calls, 0, RLS_SUM),
+	COLUMN(U64, rls_layer_row, self_ns, 0, RLS_SUM | RLS_TIE),
+	COLUMN(U64, rls_layer_row, cumulative_ns, 0, RLS_SUM),
+	COLUMN(U64, rls_layer_row, on_cpu_ns, 0, RLS_SUM),
+	COLUMN(U64, rls_layer_row, corrected_ns, 0, RLS_SUM),
+	COLUMN(U64, rls_layer_row, error_ns, 0, 0), /* derived */
+	COLUMN(METHOD, rls_layer_row, method, 0, RLS_WORST),
+	NAMED(U64, "error.shared_ns", rls_layer_row, error.shared_ns, RLS_SUM | RLS_HIDDEN),
+	NAMED(DOUBLE, "error.moved_ns", rls_layer_row, error.moved_ns, RLS_SUM | RLS_HIDDEN),
+};
+
+static void derive_layer(void *item)
+{
+	struct rls_layer_row *row = item;
+
+	row->error_ns = rls_row_error_ns(&row->error, RLS_ERROR_OF_ROWS, row->self_ns);
+}
+
 /* --- the recording ------------------------------------------------------------------ */
 
 static const struct rls_column calibration[] = {
@@ -552,6 +582,13 @@ const struct rls_table rls_report_tables[RLS_TABLE_ALL] = {
 				       COLUMNS(memory_timeline),
 				       ROWS(memory_timeline, memory_timeline_count),
 				       .json = 19},
+	[RLS_TABLE_LAYERS] = {.name = "layers",
+			      COLUMNS(layers),
+			      ROWS(layers, layer_count),
+			      .flags = RLS_TABLE_GROUPED,
+			      .json = 20,
+			      .json_when = RLS_JSON_ANY,
+			      .derive = derive_layer},
 	[RLS_TABLE_CALIBRATION] = {.name = "calibration",
 				   COLUMNS(calibration),
 				   ROWS(overhead.calibration, overhead.calibration_count),

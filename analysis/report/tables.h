@@ -45,13 +45,14 @@ enum rls_report_table {
 	RLS_TABLE_COPIES = 22,
 	RLS_TABLE_MEMORY = 23,
 	RLS_TABLE_MEMORY_TIMELINE = 24,
-	RLS_TABLE_MAX = 25, /* those with names end here; the rest is in no machine form */
-	RLS_TABLE_STACKS = 25,
-	RLS_TABLE_STACK_FRAMES = 26,
-	RLS_TABLE_SAMPLED_STACKS = 27,
-	RLS_TABLE_OVERVIEWS = 28,
-	RLS_TABLE_OVERVIEW_PARTS = 29,
-	RLS_TABLE_ALL = 30,
+	RLS_TABLE_LAYERS = 25,
+	RLS_TABLE_MAX = 26, /* those with names end here; the rest is in no machine form */
+	RLS_TABLE_STACKS = 26,
+	RLS_TABLE_STACK_FRAMES = 27,
+	RLS_TABLE_SAMPLED_STACKS = 28,
+	RLS_TABLE_OVERVIEWS = 29,
+	RLS_TABLE_OVERVIEW_PARTS = 30,
+	RLS_TABLE_ALL = 31,
 };
 
 enum rls_column_type {
@@ -71,6 +72,7 @@ enum rls_column_type {
 	RLS_COLUMN_COPY_KIND = 13,
 	RLS_COLUMN_I32 = 14,
 	RLS_COLUMN_I64 = 15,
+	RLS_COLUMN_LAYER_PASS = 16,
 };
 
 /* What a column is for; units are in names (_ns, _percent, ...). */
@@ -78,7 +80,7 @@ enum rls_column_flag {
 	/* When rows of equal keys become one. */
 	RLS_SUM = 1 << 0, /* U64 (bounded) and DOUBLE: added up */
 	RLS_WORST = 1 << 1, /* METHOD, MEMORY_METHOD: the larger */
-	/* When --by does not keep them, blanked to 0 and "". */
+	/* When --by does not keep them, blanked to 0 and "", or to null. */
 	RLS_BY_THREAD = 1 << 2,
 	RLS_BY_PHASE = 1 << 3,
 	RLS_BY_OPERATION = 1 << 4,
@@ -86,6 +88,9 @@ enum rls_column_flag {
 	RLS_BY_FILE = 1 << 15, /* these are of tables that are summed over files, too */
 	RLS_BY_FUNCTION = 1 << 16,
 	RLS_BY_LINE = 1 << 17,
+	RLS_BY_LAYER = 1 << 18,
+	RLS_BY_LAYER_TYPE = 1 << 19,
+	RLS_BY_PASS = 1 << 20,
 	/* When rows come from the trace of another host. */
 	RLS_PID = 1 << 6, /* U32: renumbered where numbers clash */
 	RLS_INSTANT = 1 << 7, /* U64: brought onto the first trace's clock */
@@ -147,7 +152,7 @@ struct rls_table {
 extern const struct rls_table rls_report_tables[RLS_TABLE_ALL];
 
 /* Every table that has a name, for a message: "breakdown, transitions, ...". */
-#define RLS_TABLE_NAMES_BYTES 500
+#define RLS_TABLE_NAMES_BYTES 520
 const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES]);
 
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */

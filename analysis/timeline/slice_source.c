@@ -43,6 +43,7 @@ static bool is_fact(enum rls_event_kind kind)
 	case RLS_EVENT_BUDGET:
 	case RLS_EVENT_FRAME:
 	case RLS_EVENT_OPERATION_RULE:
+	case RLS_EVENT_LAYER_NAME:
 		return true;
 	default:
 		return false;
@@ -91,6 +92,28 @@ static int add_window(struct cut *cut, bool open)
 	return err;
 }
 
+/* Calls of layers that are open. */
+static int add_layers(struct cut *cut, const struct rls_thread *thread)
+{
+	const struct rls_thread_layers *layers = &thread->layers;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i <= layers->depth; i++) {
+		struct rls_event *event;
+
+		if (!layers->open[i].layer && !layers->open[i].pass)
+			continue;
+		err = slice_source_add(cut, RLS_EVENT_LAYER, thread->process->pid, thread->tid,
+				       &event);
+		if (err)
+			break;
+		event->layer.id = layers->open[i].layer;
+		event->layer.pass = layers->open[i].pass;
+		event->layer.depth = i;
+	}
+	return err;
+}
+
 static int add_thread(struct cut *cut, const struct rls_thread *thread)
 {
 	uint32_t pid = thread->process->pid;
@@ -109,7 +132,7 @@ static int add_thread(struct cut *cut, const struct rls_thread *thread)
 						     : event->operation.depth;
 		err = add_category(cut, thread);
 	}
-	return err;
+	return err ? err : add_layers(cut, thread);
 }
 
 static int add_libraries(struct cut *cut, const struct rls_process *process)
@@ -454,6 +477,7 @@ static bool is_followed(struct cut *cut, const struct rls_event *event)
 	case RLS_EVENT_THREAD:
 	case RLS_EVENT_THREAD_END:
 	case RLS_EVENT_CATEGORY:
+	case RLS_EVENT_LAYER:
 	case RLS_EVENT_HITS:
 	case RLS_EVENT_OFF_CPU:
 		return true;

@@ -357,6 +357,36 @@ static int on_gpu_copy(struct rls_timeline *timeline, const struct rls_event *ev
 	return err ? err : rls_gpu_work_copy(&process->gpu, event);
 }
 
+static int on_layer_name(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	return rls_layer_names_add(&timeline->layers, event);
+}
+
+/* It comes with the thread's hits and off-CPU time until then, as a category does. */
+static int on_layer(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	struct rls_scope *scope;
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
+
+	timeline->emitted++;
+	if (err || !thread)
+		return err;
+	err = rls_thread_life_close_span(timeline, thread);
+	scope = rls_thread_life_scope(timeline, thread);
+	if (!err && !scope)
+		err = -ENOMEM;
+	if (!err && event->layer.id && event->layer.begun)
+		err = rls_layer_names_begun(&timeline->layers, event->pid, event->layer.id,
+					    &thread->process->layers_begun);
+	if (!err)
+		err = rls_thread_layers_take(&thread->layers, thread->process->phase,
+					     scope->operation, event);
+	rls_mark_set(&thread->window.hits, timeline->now_ns);
+	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
+	return err;
+}
+
 static int on_library(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	const struct rls_process_library library = {
@@ -424,6 +454,8 @@ static const struct {
 	[RLS_EVENT_MEMORY_USE] = {on_memory, true},
 	[RLS_EVENT_COPY_LINE] = {on_memory, true},
 	[RLS_EVENT_GPU_COPY] = {on_gpu_copy, true},
+	[RLS_EVENT_LAYER_NAME] = {on_layer_name, false},
+	[RLS_EVENT_LAYER] = {on_layer, true},
 	[RLS_EVENT_HOST] = {on_fact, false},
 	[RLS_EVENT_CLOCK] = {on_clock, false},
 	[RLS_EVENT_LOSS] = {on_fact, false},

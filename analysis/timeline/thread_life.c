@@ -52,35 +52,43 @@ static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread
 	return &unseen->cell;
 }
 
+static void add_to_cell(struct rls_cell *cell, uint64_t wall_ns, uint64_t cpu_gpu_ns)
+{
+	if (!cell)
+		return;
+	cell->wall_ns[RLS_PART_CPU] += wall_ns - cpu_gpu_ns;
+	cell->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
+}
+
 /* Adds the thread's time up to now. */
 int rls_thread_life_close_span(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	uint64_t now_ns = timeline->now_ns;
-	struct rls_cell *cell, *also;
+	struct rls_span_cells cells = {0};
 	uint64_t start_ns = thread->open_ns;
 	uint64_t busy_ns, cpu_gpu_ns;
 	int err;
 
 	if (now_ns == start_ns)
 		return 0;
-	cell = cell_of(timeline, thread, &also);
-	if (!cell)
+	cells.cell = cell_of(timeline, thread, &cells.also);
+	if (!cells.cell)
 		return -ENOMEM;
+	err = rls_thread_layers_add(&thread->layers, thread->process->phase,
+				    thread->scope->operation, now_ns - start_ns, &cells.layer);
+	if (err)
+		return err;
 	busy_ns = rls_gpu_busy_until(&thread->process->busy, now_ns);
 	cpu_gpu_ns = busy_ns - thread->open_busy_ns;
-	cell->wall_ns[RLS_PART_CPU] += now_ns - start_ns - cpu_gpu_ns;
-	cell->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
-	if (also) {
-		also->wall_ns[RLS_PART_CPU] += now_ns - start_ns - cpu_gpu_ns;
-		also->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
-	}
+	add_to_cell(cells.cell, now_ns - start_ns, cpu_gpu_ns);
+	add_to_cell(cells.also, now_ns - start_ns, cpu_gpu_ns);
+	add_to_cell(cells.layer, now_ns - start_ns, cpu_gpu_ns);
 	thread->open_ns = now_ns;
 	thread->open_busy_ns = busy_ns;
 	err = rls_overview_add(&thread->overview, thread->scope, thread->category, start_ns, now_ns,
 			       cpu_gpu_ns);
 	return err ? err
-		   : rls_span_window_push(&thread->window, cell, also, start_ns, now_ns,
-					  cpu_gpu_ns);
+		   : rls_span_window_push(&thread->window, cells, start_ns, now_ns, cpu_gpu_ns);
 }
 
 /* Before the thread's category, stack or phase changes: passes the time in it to the observer. */
@@ -139,6 +147,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	thread->open_busy_ns = busy_ns;
 	thread->state_ns = timeline->now_ns;
 	rls_span_window_reset(&thread->window, timeline->now_ns);
+	rls_thread_layers_restart(&thread->layers);
 
 	thread->next_alive = process->alive;
 	thread->alive_link = &process->alive;

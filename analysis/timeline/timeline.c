@@ -31,6 +31,7 @@ static void free_process(struct rls_process *process)
 
 		process->threads = thread->next;
 		rls_span_window_free(&thread->window);
+		rls_thread_layers_free(&thread->layers);
 		rls_overview_free(&thread->overview);
 		free_scopes(thread->scopes);
 		free(thread);
@@ -61,6 +62,7 @@ void rls_timeline_free(struct rls_timeline *timeline)
 	rls_sample_totals_free(&timeline->samples);
 	rls_operation_rules_free(&timeline->rules);
 	rls_memory_totals_free(&timeline->memory);
+	rls_layer_names_free(&timeline->layers);
 	free(timeline->window_lengths);
 	*timeline = (struct rls_timeline){0};
 }

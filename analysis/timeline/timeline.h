@@ -22,6 +22,8 @@
 #include "analysis/gpu/call_set.h"
 #include "analysis/gpu/gpu_busy.h"
 #include "analysis/gpu/gpu_work.h"
+#include "analysis/layers/layer_names.h"
+#include "analysis/layers/layer_totals.h"
 #include "analysis/memory/memory_totals.h"
 #include "analysis/samples/operation_rules.h"
 #include "analysis/samples/operation_samples.h"
@@ -78,6 +80,7 @@ struct rls_thread {
 	uint64_t open_ns; /* added up to here */
 	uint64_t open_busy_ns; /* the process's G(open_ns) */
 	struct rls_span_window window;
+	struct rls_thread_layers layers;
 	struct rls_overview overview;
 	uint64_t state_ns; /* since when in this category, stack and phase */
 	struct rls_shown_track *track; /* tracks.h; borrowed */
@@ -119,6 +122,7 @@ struct rls_process {
 	} clock;
 	struct rls_call_set calls;
 	struct rls_process_memory memory;
+	uint32_t layers_begun; /* so many of its layers */
 	struct rls_induced_wait others_cost; /* while more than one thread is alive */
 	uint64_t alone_busy_ns; /* while no thread is alive: G(added up to here) */
 
@@ -140,6 +144,7 @@ struct rls_timeline {
 	struct rls_trace_metadata facts;
 	struct rls_sample_totals samples;
 	struct rls_memory_totals memory;
+	struct rls_layer_names layers;
 	struct rls_operation_rules rules;
 	const struct rls_string_pool
 		*strings; /* of the events; NULL: rules are not applied; borrowed */

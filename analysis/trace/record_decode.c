@@ -145,6 +145,7 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 	case RLS_FIELD_MEMORY_SOURCE:
 	case RLS_FIELD_MEMORY_METHOD:
 	case RLS_FIELD_COPY_KIND:
+	case RLS_FIELD_LAYER_PASS:
 		return get_u32(decoder, value);
 	case RLS_FIELD_STRING:
 	case RLS_FIELD_JSON:

@@ -171,6 +171,7 @@ static void put_field(struct rls_record_encoder *encoder, const struct rls_event
 	case RLS_FIELD_MEMORY_SOURCE:
 	case RLS_FIELD_MEMORY_METHOD:
 	case RLS_FIELD_COPY_KIND:
+	case RLS_FIELD_LAYER_PASS:
 		record_encode_write(encoder, *(const uint32_t *)value);
 		break;
 	case RLS_FIELD_U64:

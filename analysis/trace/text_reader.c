@@ -10,6 +10,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/event/event_store.h"
+#include "analysis/event/layer_pass.h"
 #include "analysis/event/memory_source.h"
 #include "analysis/event/memory_words.h"
 #include "analysis/event/sample_kind.h"
@@ -121,6 +122,8 @@ static int get_word(const json_t *json, enum rls_field_type type, void *out)
 		return rls_memory_method_parse(json_string_value(json), out);
 	if (type == RLS_FIELD_COPY_KIND)
 		return rls_copy_kind_parse(json_string_value(json), out);
+	if (type == RLS_FIELD_LAYER_PASS)
+		return rls_layer_pass_parse(json_string_value(json), out);
 	return rls_gpu_kind_parse(json_string_value(json), out);
 }
 
@@ -148,6 +151,7 @@ static int get_value(struct text_reader *reader, json_t *json, const struct rls_
 	case RLS_FIELD_MEMORY_SOURCE:
 	case RLS_FIELD_MEMORY_METHOD:
 	case RLS_FIELD_COPY_KIND:
+	case RLS_FIELD_LAYER_PASS:
 		return get_word(json, field->type, out);
 	case RLS_FIELD_BOOL:
 		*(bool *)out = json_is_true(json);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/event/event_fields.h"
+#include "analysis/event/layer_pass.h"
 #include "analysis/event/memory_words.h"
 #include "analysis/event/sample_kind.h"
 
@@ -119,6 +120,9 @@ static void write_value(FILE *out, const struct rls_event *event,
 		break;
 	case RLS_FIELD_COPY_KIND:
 		write_string(out, rls_copy_kind_name(*(const enum rls_copy_kind *)value));
+		break;
+	case RLS_FIELD_LAYER_PASS:
+		write_string(out, rls_layer_pass_name(*(const enum rls_layer_pass *)value));
 		break;
 	case RLS_FIELD_BOOL:
 		fputs(*(const bool *)value ? "true" : "false", out);

@@ -45,9 +45,9 @@
 
 #define RLS_TRACE_MAGIC "\x89RLSTRC\n" /* not text, and damaged by a text-mode copy */
 #define RLS_TRACE_MAGIC_BYTES 8
-#define RLS_TRACE_VERSION 5
+#define RLS_TRACE_VERSION 6
 /* That can be read: 2 has no RLS_CODE_CATEGORY_HITS_ALL, 3 no operations that are continued, 4 no
- * RLS_CODE_FURTHER and no kinds beyond. */
+ * RLS_CODE_FURTHER and no kinds beyond, 5 no layers. */
 #define RLS_TRACE_VERSION_OLDEST 2
 #define RLS_CHUNK_MAGIC 0x4b484352u /* "RCHK" */
 

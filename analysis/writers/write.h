@@ -55,6 +55,10 @@ struct rls_write_options {
 	struct rls_tracks *tracks; /* what rls_report_writer_tracks gave; borrowed */
 };
 
+/* Instead of a report by layer that has none. */
+#define RLS_NO_LAYERS                                                                              \
+	"no layers were recorded: the recording had --layers off, or no model ran in it"
+
 /* Instead of a report about memory that has none. */
 #define RLS_NO_MEMORY                                                                              \
 	"no memory was recorded: the recording had --memory off, or saw nothing that allocates"

@@ -126,8 +126,8 @@ static error_t parse_choice(int key, char *value, struct arguments *arguments)
 	case KEY_BY:
 		if (!rls_group_parse(value, &arguments->group))
 			return 0;
-		rls_error("--by takes process, thread, operation, phase, line, function or file, "
-			  "not '%s'",
+		rls_error("--by takes process, thread, operation, phase, line, function, file, "
+			  "layer, layer-type or pass, not '%s'",
 			  value);
 		return EINVAL;
 	case KEY_TOP:
@@ -308,6 +308,10 @@ static enum rls_report_table table_of(const struct arguments *arguments)
 		return RLS_TABLE_LINES;
 	case RLS_GROUP_FUNCTION:
 		return RLS_TABLE_FUNCTIONS;
+	case RLS_GROUP_LAYER:
+	case RLS_GROUP_LAYER_TYPE:
+	case RLS_GROUP_PASS:
+		return RLS_TABLE_LAYERS;
 	default:
 		return RLS_TABLE_BREAKDOWN;
 	}
@@ -345,6 +349,9 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 	if (arguments->memory && !rls_report_has_memory(report) &&
 	    arguments->writer != rls_report_writer_find("text"))
 		rls_info(RLS_NO_MEMORY);
+	if (arguments->group >= RLS_GROUP_LAYER && !report->layer_count &&
+	    arguments->writer != rls_report_writer_find("text"))
+		rls_info(RLS_NO_LAYERS);
 	return 0;
 }
 
@@ -501,7 +508,7 @@ int rls_command_report(int argc, char **argv)
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
 		 "Sum the figures by process, thread, operation or phase; samples and memory by "
-		 "line, function or file",
+		 "line, function or file; layers by layer, layer-type or pass",
 		 0},
 		{"memory", KEY_MEMORY, NULL, 0,
 		 "text, csv and pprof: memory alone: what processes use, which lines allocate, "

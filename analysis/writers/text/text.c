@@ -85,6 +85,8 @@ static int print_process(const struct rls_page *page, const struct rls_process_e
 	print_process_head(page, process);
 	if (page->memory)
 		return rls_page_memory(page, process);
+	if (rls_page_is_layered(page))
+		return rls_page_layers(page, process);
 	if (rls_page_is_sampled(page)) {
 		err = rls_page_samples(page, process);
 		return err ? err : rls_page_memory(page, process);
@@ -132,7 +134,8 @@ static int print_processes(const struct rls_page *page)
 	}
 	for (size_t i = 0; !err && i < count; i++)
 		err = print_process(page, nodes[i].process);
-	if (err || count < 2 || page->memory || rls_page_is_sampled(page))
+	if (err || count < 2 || page->memory || rls_page_is_sampled(page) ||
+	    rls_page_is_layered(page))
 		return err;
 	putc('\n', page->out);
 	rls_page_style(page, RLS_STYLE_HEADING);
@@ -236,6 +239,10 @@ static int write_text(const struct rls_report *report, FILE *out,
 
 	if (page.memory && !rls_report_has_memory(report)) {
 		fputs(RLS_NO_MEMORY "\n", out);
+		return 0;
+	}
+	if (rls_page_is_layered(&page) && !report->layer_count) {
+		fputs(RLS_NO_LAYERS "\n", out);
 		return 0;
 	}
 	print_head(&page);

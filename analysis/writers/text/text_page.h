@@ -48,6 +48,10 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 int rls_page_samples(const struct rls_page *page, const struct rls_process_entry *process);
 /* Its memory, and the lines that allocated. Nothing where no line did, unless the page is about it. */
 int rls_page_memory(const struct rls_page *page, const struct rls_process_entry *process);
+/* Its layers, as the report is grouped. Nothing where no layer is known. 0 or -ENOMEM. */
+int rls_page_layers(const struct rls_page *page, const struct rls_process_entry *process);
+/* Whether they are what the report is about. */
+bool rls_page_is_layered(const struct rls_page *page);
 /* Running time by category as traced beside as sampled. Nothing without samples. */
 void rls_page_cross_check(const struct rls_page *page, const struct rls_process_entry *process);
 /* Whether that is what the report is about. */

@@ -431,5 +431,5 @@ int rls_page_samples(const struct rls_page *page, const struct rls_process_entry
 
 bool rls_page_is_sampled(const struct rls_page *page)
 {
-	return page->report->group >= RLS_GROUP_LINE;
+	return page->report->group >= RLS_GROUP_LINE && page->report->group <= RLS_GROUP_FILE;
 }

@@ -196,7 +196,8 @@ static void test_groups(void **unused)
 	static const size_t most[RLS_GROUP_MAX] = {
 		[RLS_GROUP_PROCESS] = 2, [RLS_GROUP_THREAD] = 2, [RLS_GROUP_OPERATION] = 6,
 		[RLS_GROUP_PHASE] = 4,   [RLS_GROUP_LINE] = 24,  [RLS_GROUP_FUNCTION] = 24,
-		[RLS_GROUP_FILE] = 6,
+		[RLS_GROUP_FILE] = 6,    [RLS_GROUP_LAYER] = 2,  [RLS_GROUP_LAYER_TYPE] = 2,
+		[RLS_GROUP_PASS] = 2,
 	};
 	struct script script;
 	struct job job = {0};

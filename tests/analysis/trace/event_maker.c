@@ -111,6 +111,9 @@ static void fill(struct event_maker *maker, struct rls_event *event,
 	case RLS_FIELD_MEMORY_SOURCE:
 		*(enum rls_memory_source *)value = event_maker_draw(maker, RLS_MEMORY_SOURCE_MAX);
 		break;
+	case RLS_FIELD_LAYER_PASS:
+		*(enum rls_layer_pass *)value = event_maker_draw(maker, RLS_PASS_MAX);
+		break;
 	case RLS_FIELD_MEMORY_METHOD:
 		*(enum rls_memory_method *)value = event_maker_draw(maker, RLS_MEMORY_METHOD_MAX);
 		break;
