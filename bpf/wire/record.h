@@ -39,6 +39,8 @@ enum rls_wire_kind {
 		26, /* in totals_mode, of a process with a CUPTI bridge: its operations */
 	/* 27: was an off-CPU period as well */
 	RLS_WIRE_OFF_CPU = 28, /* a thread was off its CPU */
+	RLS_WIRE_LAYER = 29, /* a call of a layer begins or ends (wire/layer.h) */
+	RLS_WIRE_LAYER_OBJECT = 30, /* a layer is called for the first time (the same) */
 };
 
 struct rls_wire_header {

@@ -306,10 +306,15 @@ int rls_class_name(const struct rls_object_reader *reader, uint64_t type, char *
 				    out);
 }
 
+uint32_t rls_tuple_items_bytes(const struct rls_frame_layout *layout)
+{
+	return layout->minor >= 14 ? TUPLE_ITEMS_14 : TUPLE_ITEMS;
+}
+
 bool rls_class_has_base(const struct rls_object_reader *reader, uint64_t type, const char *name)
 {
 	uint64_t bases[RLS_BASES_MAX], mro, mro_type, flags, count;
-	uint64_t items = reader->layout->minor >= 14 ? TUPLE_ITEMS_14 : TUPLE_ITEMS;
+	uint64_t items = rls_tuple_items_bytes(reader->layout);
 
 	if (!read_word(reader, type + TYPE_MRO, &mro) ||
 	    !read_type(reader, mro, &mro_type, &flags) || !(flags & FLAG_TUPLE) ||

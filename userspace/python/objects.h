@@ -20,6 +20,7 @@
 #define RLS_DICT_ENTRIES_MAX (1U << 20) /* what claims to have more is none */
 #define RLS_BASES_MAX 64
 #define RLS_OBJECT_NAME_BYTES 256
+#define RLS_LAYER_BASE "Module" /* of classes whose objects are layers of a model */
 
 /* How to read one interpreter's. */
 struct rls_object_reader {
@@ -49,6 +50,8 @@ bool rls_dict_entry(const struct rls_object_reader *reader, const struct rls_dic
 uint64_t rls_dict_find(const struct rls_object_reader *reader, const struct rls_dict *dict,
 		       const char *name);
 
+/* Where in a tuple object its items lie. */
+uint32_t rls_tuple_items_bytes(const struct rls_frame_layout *layout);
 /* The type of an object, that of a class that Python code has made; 0: another, or it cannot be read. */
 uint64_t rls_object_class(const struct rls_object_reader *reader, uint64_t object);
 /* __name__ of a class; its address is not checked. *out is the caller's. 0, -EFAULT, -EINVAL or -ENOMEM. */

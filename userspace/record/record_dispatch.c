@@ -193,6 +193,8 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 		return rls_probe_toggle_add(recorder->probe_toggle, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
 		return add_stack(recorder, record, size);
+	if (record->kind == RLS_WIRE_LAYER_OBJECT)
+		return recorder->layers ? rls_layers_take(recorder->layers, record, size) : 0;
 	if (rls_early_records_has(&recorder->early, recorder->start_ns, record))
 		return take_early(recorder, record, size);
 	r = recorder->start_ns ? rls_recorder_adopt_early(recorder) : 0;

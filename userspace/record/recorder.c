@@ -174,6 +174,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			return RLS_STOP_FAILED;
 		if (recorder->memory && rls_memory_tick(recorder->memory, time_ns))
 			return RLS_STOP_FAILED;
+		if (recorder->layers && rls_layers_tick(recorder->layers, time_ns))
+			return RLS_STOP_FAILED;
 		rls_affinity_tick(&recorder->affinity, time_ns);
 		if (recorder->probe_toggle &&
 		    rls_probe_toggle_tick(recorder->probe_toggle, time_ns,
@@ -335,6 +337,8 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		rls_overhead_controller_report(recorder->controller, recorder->stop_ns);
 	if (recorder->memory)
 		rls_memory_finish(recorder->memory, recorder->stop_ns);
+	if (recorder->layers)
+		rls_layers_finish(recorder->layers, recorder->start_ns, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
 	rls_recorder_probe_ended(recorder); /* which now only counts them */

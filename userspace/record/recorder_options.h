@@ -50,6 +50,7 @@ struct rls_recorder_options {
 	const struct rls_operation_globs *operations; /* by functions on them; NULL: none */
 	double budget_percent; /* of a thread's time that probes may cost; below 0: no limit */
 	enum rls_memory_mode memory;
+	unsigned int layer_depth; /* calls of layers, nested so deep; 0: none */
 	bool perf_events; /* attach one by one even where uprobe_multi works */
 	bool alternate; /* turn probes on and off to see what hits cost (probe_toggle.h) */
 };

@@ -62,6 +62,11 @@ static bool wants_memory(const struct rls_recorder *recorder)
 	return recorder->options.memory != RLS_MEMORY_OFF && !recorder->options.listener;
 }
 
+static bool wants_layers(const struct rls_recorder *recorder)
+{
+	return recorder->options.layer_depth && !recorder->options.listener;
+}
+
 static int open_kernel(struct rls_recorder *recorder)
 {
 	struct rls_kernel_options options = {
@@ -72,6 +77,7 @@ static int open_kernel(struct rls_recorder *recorder)
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 		.memory = wants_memory(recorder),
 		.memory_if_possible = recorder->options.memory == RLS_MEMORY_AUTO,
+		.layer_depth = wants_layers(recorder) ? recorder->options.layer_depth : 0,
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
 		.each_off_cpu = recorder->options.alternate,
 	};
@@ -381,16 +387,59 @@ static int open_memory(struct rls_recorder *recorder)
 	r = rls_memory_new(&parts, &recorder->memory);
 	if (r)
 		return rls_error_r(r, "cannot record memory: %s", strerror(-r));
-	rls_libraries_on_mappings(recorder->libraries, rls_memory_mapped, recorder->memory);
 	return 0;
 }
 
 static void close_memory(struct rls_recorder *recorder)
 {
-	if (!recorder->memory)
-		return;
-	rls_libraries_on_mappings(recorder->libraries, NULL, NULL);
 	rls_memory_free(recorder->memory);
+}
+
+/* ---- layers ---- */
+
+static int open_layers(struct rls_recorder *recorder)
+{
+	const struct rls_layers_parts parts = {
+		.kernel = recorder->kernel,
+		.output = &recorder->output,
+		.targets = &recorder->targets,
+		.budget_percent = recorder->options.budget_percent,
+	};
+	int r = rls_layers_new(&parts, &recorder->layers);
+
+	return r ? rls_error_r(r, "cannot record layers: %s", strerror(-r)) : 0;
+}
+
+static void close_layers(struct rls_recorder *recorder)
+{
+	rls_layers_free(recorder->layers);
+}
+
+/* ---- what processes map ---- */
+
+static int take_mappings(void *context, struct rls_files *files, pid_t pid,
+			 const struct rls_mappings *mappings)
+{
+	struct rls_recorder *recorder = context;
+	int r = recorder->memory ? rls_memory_mapped(recorder->memory, files, pid, mappings) : 0;
+
+	return r || !recorder->layers ? r : rls_layers_mapped(recorder->layers, pid, mappings);
+}
+
+static bool wants_mappings(const struct rls_recorder *recorder)
+{
+	return wants_memory(recorder) || wants_layers(recorder);
+}
+
+static int open_mappings(struct rls_recorder *recorder)
+{
+	rls_libraries_on_mappings(recorder->libraries, take_mappings, recorder);
+	return 0;
+}
+
+static void close_mappings(struct rls_recorder *recorder)
+{
+	rls_libraries_on_mappings(recorder->libraries, NULL, NULL);
 }
 
 /* ---- when which probe is on ---- */
@@ -508,6 +557,8 @@ static const struct part {
 	{NULL, rls_recorder_observe_targets, NULL},
 	/* The last to come is the first to forget: names are asked for until then. */
 	{wants_memory, open_memory, close_memory},
+	{wants_layers, open_layers, close_layers},
+	{wants_mappings, open_mappings, close_mappings},
 	{wants_probe_toggle, open_probe_toggle, close_probe_toggle},
 	{wants_controller, open_controller, close_controller},
 	{NULL, open_ticks, NULL},

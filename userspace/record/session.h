@@ -21,6 +21,7 @@
 #include "userspace/record/events/losses.h"
 #include "userspace/record/gpu/cupti_toggle.h"
 #include "userspace/record/late_probes.h"
+#include "userspace/record/layers/layers.h"
 #include "userspace/record/memory/memory.h"
 #include "userspace/record/probes/libraries.h"
 #include "userspace/record/process_events.h"
@@ -47,6 +48,7 @@ struct rls_recorder {
 	struct rls_interpreters
 		*interpreters; /* also where nothing is sampled: who is in Python at all */
 	struct rls_memory *memory; /* NULL: not asked for */
+	struct rls_layers *layers; /* the same */
 	struct rls_gpu *gpu;
 	struct rls_probe_toggle *probe_toggle; /* NULL: not asked for */
 	struct rls_cupti_toggle cupti_toggle; /* open where the probe_toggle is */

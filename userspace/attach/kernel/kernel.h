@@ -41,6 +41,8 @@ struct rls_kernel_options {
 	bool totals_mode; /* sums instead of records of transitions and edges */
 	bool memory; /* blocks of memory are counted (kernel_memory.h) */
 	bool memory_if_possible; /* or not, where the kernel refuses the programs or has no room for the maps */
+	unsigned int
+		layer_depth; /* calls of layers are recorded, nested so deep (kernel_layers.h); 0: not */
 	bool each_off_cpu; /* each period has an RLS_WIRE_OFF_CPU, of threads that have hit something */
 	size_t stacks_bytes; /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };

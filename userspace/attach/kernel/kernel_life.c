@@ -179,6 +179,8 @@ static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_o
 		r = size_totals(kernel->skeleton, options->totals_mode);
 	if (!r)
 		r = rls_kernel_size_memory(kernel, options->memory && !options->totals_mode);
+	if (!r)
+		r = rls_kernel_size_layers(kernel, options->totals_mode ? 0 : options->layer_depth);
 	if (r)
 		return rls_error_r(r, "cannot size the ring buffers: %s", rls_reason(r));
 	r = rlscope__load(kernel->skeleton);
@@ -275,6 +277,7 @@ void rls_kernel_close(struct rls_kernel *kernel)
 	free(kernel->waiting);
 	rls_transitions_unmap(&kernel->transitions);
 	rls_kernel_unmap_memory(kernel);
+	rls_kernel_clear_layers(kernel);
 	rlscope__destroy(kernel->skeleton);
 	free(kernel);
 }
@@ -538,6 +541,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
 	rls_kernel_leave_ranges(kernel);
 	rls_kernel_leave_memory(kernel);
+	rls_kernel_leave_layers(kernel);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
 	rls_sampler_clear(&kernel->close_samples);

@@ -7,6 +7,7 @@
  *     kernel_totals.c     what is summed up there instead
  *     kernel_ranges.c    other people's ranges
  *     kernel_memory.c    what allocators report
+ *     kernel_layers.c    calls of a model's layers
  */
 #ifndef RLS_KERNEL_STATE_H
 #define RLS_KERNEL_STATE_H
@@ -61,11 +62,22 @@ struct rls_memory_probes {
 	size_t own_count, own_room;
 };
 
+/* Sites at which objects are called. */
+struct rls_layer_probes {
+	bool wanted;
+	struct rls_layer_file {
+		uint32_t file; /* the caller's number */
+		struct rls_links links;
+	} * files;
+	size_t count, room;
+};
+
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
 	struct rls_range_probes ranges;
 	struct rls_memory_probes memory;
+	struct rls_layer_probes layers;
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups; /* sites that may go on and off; else they are in links */
@@ -115,6 +127,7 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 /* To be detached with all others. */
 void rls_kernel_leave_ranges(struct rls_kernel *kernel);
 void rls_kernel_leave_memory(struct rls_kernel *kernel);
+void rls_kernel_leave_layers(struct rls_kernel *kernel);
 /* Whether a uprobe_multi link may be put on one process: it sees its other threads. */
 bool rls_kernel_arms_by_multi(struct rls_kernel *kernel);
 
@@ -122,6 +135,8 @@ bool rls_kernel_arms_by_multi(struct rls_kernel *kernel);
 int rls_kernel_size_memory(struct rls_kernel *kernel, bool memory);
 int rls_kernel_map_memory(struct rls_kernel *kernel);
 void rls_kernel_unmap_memory(struct rls_kernel *kernel);
+int rls_kernel_size_layers(struct rls_kernel *kernel, unsigned int depth_max);
+void rls_kernel_clear_layers(struct rls_kernel *kernel);
 
 /* With the edges of a window: what goes off where ranges go with it is the caller's to detach. Nothing where
  * they do not. 0 or -errno. */

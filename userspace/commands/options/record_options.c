@@ -26,6 +26,8 @@ enum key {
 	KEY_PERF_EVENTS,
 	KEY_JSON,
 	KEY_MEMORY,
+	KEY_LAYERS,
+	KEY_LAYER_DEPTH,
 };
 
 static const struct argp_option tracing_table[] = {
@@ -61,6 +63,10 @@ static const struct argp_option recording_table[] = {
 	 "Count the memory that lines allocate: within the budget (auto, the default), not at "
 	 "all (off), or every block, whatever that costs (all)",
 	 3},
+	{"layers", KEY_LAYERS, "auto|off", 0,
+	 "Record calls of a model's layers (auto), or not (off, the default)", 3},
+	{"layer-depth", KEY_LAYER_DEPTH, "N", 0,
+	 "Of layers that call each other, record the N outermost (64)", 3},
 	{"verify", KEY_VERIFY, NULL, 0,
 	 "Print how far samples and probes agree, and what the probes missed", 3},
 	{0},
@@ -107,6 +113,27 @@ static int parse_memory(const char *text, enum rls_memory_mode *out)
 		return 0;
 	}
 	return -EINVAL;
+}
+
+static int parse_layers(const char *text, bool *out)
+{
+	bool wanted = !strcmp(text, "auto");
+
+	if (!wanted && strcmp(text, "off") != 0)
+		return -EINVAL;
+	*out = wanted;
+	return 0;
+}
+
+static int parse_layer_depth(const char *text, unsigned int *out)
+{
+	char *end;
+	unsigned long depth = strtoul(text, &end, 10);
+
+	if (end == text || *end || *text == '-' || !depth || depth > RLS_LAYER_DEPTH_MAX)
+		return -EINVAL;
+	*out = (unsigned int)depth;
+	return 0;
 }
 
 static int replace(char **where, const char *text)
@@ -205,6 +232,17 @@ static error_t parse_recording(int key, char *argument, struct argp_state *state
 			return 0;
 		rls_error("--memory takes auto, off or all, not '%s'", argument);
 		return EINVAL;
+	case KEY_LAYERS:
+		if (!parse_layers(argument, &options->layers))
+			return 0;
+		rls_error("--layers takes auto or off, not '%s'", argument);
+		return EINVAL;
+	case KEY_LAYER_DEPTH:
+		if (!parse_layer_depth(argument, &options->layer_depth))
+			return 0;
+		rls_error("--layer-depth takes a whole number from 1 to %d, not '%s'",
+			  RLS_LAYER_DEPTH_MAX, argument);
+		return EINVAL;
 	case KEY_VERIFY:
 		options->verify = true;
 		return 0;
@@ -268,6 +306,8 @@ int rls_record_options_init(struct rls_record_options *options)
 	*options = (struct rls_record_options){
 		.children = true,
 		.memory = RLS_MEMORY_AUTO,
+		.layers = false,
+		.layer_depth = RLS_LAYER_DEPTH_MAX,
 		.budget_percent = 2,
 		.sample_hz = RLS_SAMPLE_HZ_UNSAID,
 	};

@@ -28,6 +28,8 @@ struct rls_record_options {
 	double budget_percent; /* < 0: none, trace everything */
 	unsigned int sample_hz; /* 0: no samples; once finished never RLS_SAMPLE_HZ_UNSAID */
 	enum rls_memory_mode memory;
+	bool layers;
+	unsigned int layer_depth;
 	bool children;
 	bool verify;
 	bool perf_events;

@@ -62,6 +62,7 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.operations = &options->operations,
 		.budget_percent = options->budget_percent,
 		.memory = options->memory,
+		.layer_depth = options->layers ? options->layer_depth : 0,
 		.perf_events = options->perf_events,
 		.alternate = options->alternate,
 	};

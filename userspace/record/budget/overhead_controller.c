@@ -1,4 +1,5 @@
 #include "userspace/record/budget/overhead_controller.h"
+#include "bpf/wire/layer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,6 +10,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/index_map.h"
+#include "bpf/wire/layer.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
@@ -290,6 +292,16 @@ static int take_sample(struct rls_overhead_controller *controller,
 				  scan_ns(controller, sample));
 }
 
+/* What its probes cost is part of the budget, though they are on always. */
+static int charge_layer(struct rls_overhead_controller *controller,
+			const struct rls_wire_layer *layer)
+{
+	if (!layer->hit_totals.cost_ns)
+		return 0;
+	return charge(controller, &layer->header,
+		      hits_ns(controller, &layer->header, &layer->hit_totals));
+}
+
 int rls_overhead_controller_add(struct rls_overhead_controller *controller,
 				const struct rls_wire_header *record, size_t size)
 {
@@ -299,6 +311,8 @@ int rls_overhead_controller_add(struct rls_overhead_controller *controller,
 	if (record->kind == RLS_WIRE_CATEGORY_SAMPLE &&
 	    size >= sizeof(struct rls_wire_category_sample))
 		return take_sample(controller, (const void *)record);
+	if (record->kind == RLS_WIRE_LAYER && size >= sizeof(struct rls_wire_layer))
+		return charge_layer(controller, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
 	if (category->hit_totals.cost_ns)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/index_map.h"
+#include "bpf/wire/layer.h"
 #include "userspace/record/cost/hit_cost.h"
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/events/operation_inherit.h"
@@ -60,6 +61,25 @@ static int on_category(struct rls_translator *translator, const void *data)
 		 : add_hit_totals(translator, &record->header, &record->hit_totals,
 				  record->from < RLS_CATEGORY_MAX ? record->from
 								  : RLS_CATEGORY_UNKNOWN);
+}
+
+/* With its hits, as a category. */
+static int on_layer(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_layer *record = data;
+	struct rls_event event = rls_event_at(RLS_EVENT_LAYER, record->header.pid,
+					      record->header.tid, record->header.time_ns);
+	int r;
+
+	event.layer.id = record->number;
+	event.layer.depth = record->depth;
+	event.layer.begun = record->begun != 0;
+	event.layer.pass = record->number ? RLS_PASS_FORWARD : RLS_PASS_OUTSIDE;
+	r = rls_emit(&translator->sink, &event);
+	return r ? r
+		 : add_hit_totals(translator, &record->header, &record->hit_totals,
+				  record->category < RLS_CATEGORY_MAX ? record->category
+								      : RLS_CATEGORY_UNKNOWN);
 }
 
 static int on_thread(struct rls_translator *translator, const void *data)
@@ -309,6 +329,7 @@ static const struct {
 	[RLS_WIRE_LOSS] = {sizeof(struct rls_wire_loss), on_loss},
 	[RLS_WIRE_FINAL] = {sizeof(struct rls_wire_final), on_final},
 	[RLS_WIRE_OFF_CPU] = {sizeof(struct rls_wire_off_cpu), on_off_cpu},
+	[RLS_WIRE_LAYER] = {sizeof(struct rls_wire_layer), on_layer},
 	[RLS_WIRE_CATEGORY_SAMPLE] = {sizeof(struct rls_wire_category_sample), on_category_sample},
 };
 

@@ -62,6 +62,11 @@ static struct rls_layer_node *node_at(const struct rls_layer_tree *tree, uint64_
 	return place ? &tree->nodes[place - 1] : NULL;
 }
 
+const struct rls_layer_node *rls_layer_tree_at(const struct rls_layer_tree *tree, uint64_t address)
+{
+	return node_at(tree, address);
+}
+
 const struct rls_layer_node *rls_layer_tree_find(const struct rls_layer_tree *tree,
 						 uint64_t address, uint64_t type)
 {

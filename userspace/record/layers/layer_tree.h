@@ -19,7 +19,6 @@
 #define RLS_LAYERS_MAX 16384 /* of a process */
 #define RLS_LAYER_TREE_DEPTH_MAX 64
 #define RLS_LAYER_PATH_BYTES 1024
-#define RLS_LAYER_BASE "Module"
 
 struct rls_layer_node {
 	uint64_t address, type;
@@ -43,6 +42,8 @@ void rls_layer_tree_clear(struct rls_layer_tree *tree);
 int rls_layer_tree_walk(struct rls_layer_tree *tree, const struct rls_object_reader *reader,
 			uint64_t root);
 
+/* The layer that had the address at the last walk; NULL: none. Until the next walk. */
+const struct rls_layer_node *rls_layer_tree_at(const struct rls_layer_tree *tree, uint64_t address);
 /* NULL: it has not been met, or another object has its address. Until the next walk. */
 const struct rls_layer_node *rls_layer_tree_find(const struct rls_layer_tree *tree,
 						 uint64_t address, uint64_t type);

@@ -1,0 +1,45 @@
+/* Layer probes: which interpreters have probes where they call objects.
+ *
+ * The function is found in a class of a running process, one that has a __call__ of its own: those of `exit` and
+ * `help` are there before any library is imported. The probes belong to the interpreter's file, and so are there
+ * for all processes that run it. They go when somebody writes to it (modified_files.h).
+ */
+#ifndef RLS_LAYER_PROBES_H
+#define RLS_LAYER_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/process/mappings.h"
+#include "userspace/python/objects.h"
+#include "userspace/python/python.h"
+
+struct rls_layer_probes_table {
+	struct rls_kernel *kernel;
+	int written_fd; /* of modified_files.h */
+	struct rls_layer_probed {
+		dev_t device;
+		ino_t inode;
+		int watch;
+		bool refused; /* it cannot be probed */
+		char *path; /* as the first process that mapped it sees it; owned */
+	} * files;
+	size_t count, room;
+};
+
+void rls_layer_probes_open(struct rls_layer_probes_table *table, struct rls_kernel *kernel);
+void rls_layer_probes_close(struct rls_layer_probes_table *table);
+
+/* Probes the interpreter of a process. 0: its probes are live; -EAGAIN: no class shows the function yet; -ENOTSUP:
+ * the interpreter cannot be probed; -ENOMEM or another -errno. */
+int rls_layer_probes_add(struct rls_layer_probes_table *table, pid_t pid,
+			 const struct rls_python *python, const struct rls_object_reader *reader);
+
+/* For each turn of the loop: takes the probes off files that are written to, and reports each. 0 or what report
+ * returned. */
+int rls_layer_probes_check(struct rls_layer_probes_table *table,
+			   int (*report)(void *context, const char *path), void *context);
+
+#endif

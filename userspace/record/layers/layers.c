@@ -1,0 +1,313 @@
+#include "userspace/record/layers/layers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/base/cleanup.h"
+#include "userspace/attach/kernel/kernel_layers.h"
+#include "userspace/base/clock.h"
+#include "userspace/base/log.h"
+#include "userspace/python/interpreter.h"
+#include "userspace/record/events/event_sink.h"
+#include "userspace/record/layers/layer_objects.h"
+#include "userspace/record/layers/layer_probes.h"
+
+/* How soon a process is looked at again whose interpreter has yet to start: it doubles each time. */
+#define TRY_AGAIN_NS 10000000ULL
+#define TRY_AGAIN_MAX_NS 2000000000ULL
+
+struct rls_layers {
+	struct rls_layers_parts parts;
+	struct rls_layer_probes_table probes;
+	size_t place; /* of struct process_layers among a target's states */
+};
+
+struct process_layers {
+	const struct rls_frame_layout *layout; /* NULL: not known (yet) */
+	bool probed; /* or nothing more is to be tried */
+	uint64_t tried_ns, wait_ns;
+	struct rls_layer_objects objects;
+};
+
+/* ---- targets ---- */
+
+static struct process_layers *layers_of(const struct rls_layers *layers,
+					const struct rls_target *target)
+{
+	return target ? target->state[layers->place] : NULL;
+}
+
+static struct process_layers *make_layers(const struct rls_layers *layers,
+					  struct rls_target *target)
+{
+	struct process_layers *process = target->state[layers->place];
+
+	if (!process) {
+		process = calloc(1, sizeof(*process));
+		if (process)
+			process->objects.pid = (uint32_t)target->pid;
+		target->state[layers->place] = process;
+	}
+	return process;
+}
+
+/* Another program is in no layer, whatever the one before was in. */
+static void leave_layers(const struct rls_layers *layers, pid_t pid, uint64_t time_ns)
+{
+	struct rls_event event =
+		rls_event_at(RLS_EVENT_LAYER, (uint32_t)pid, (uint32_t)pid, time_ns);
+
+	rls_event_output_add(layers->parts.output, &event);
+}
+
+static void layers_forget(void *context, struct rls_target *target, enum rls_target_over why,
+			  uint64_t time_ns)
+{
+	const struct rls_layers *layers = context;
+	struct process_layers *process = target->state[layers->place];
+
+	if (!process)
+		return;
+	if (process->objects.count && why == RLS_TARGET_EXECED)
+		leave_layers(layers, target->pid, time_ns);
+	if (process->objects.count && why != RLS_TARGET_CLOSED)
+		rls_kernel_forget_layers(layers->parts.kernel, target->pid);
+	rls_layer_objects_clear(&process->objects);
+	free(process);
+	target->state[layers->place] = NULL;
+}
+
+int rls_layers_new(const struct rls_layers_parts *parts, struct rls_layers **out)
+{
+	struct rls_layers *layers = calloc(1, sizeof(*layers));
+	const struct rls_target_observer observer = {NULL, layers_forget, layers};
+	int r;
+
+	if (!layers)
+		return -ENOMEM;
+	layers->parts = *parts;
+	r = rls_targets_observe(parts->targets, &observer, &layers->place);
+	if (r) {
+		free(layers);
+		return r;
+	}
+	rls_layer_probes_open(&layers->probes, parts->kernel);
+	*out = layers;
+	return 0;
+}
+
+void rls_layers_free(struct rls_layers *layers)
+{
+	if (!layers)
+		return;
+	rls_targets_leave(layers->parts.targets, layers->place);
+	rls_layer_probes_close(&layers->probes);
+	free(layers);
+}
+
+/* ---- interpreters ---- */
+
+static void warn_of_unknown(const struct rls_layers *layers, pid_t pid,
+			    const struct rls_python *python, uint64_t time_ns)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text, "layers of process %d are not recorded: its Python is %s%s", pid,
+		     python->version, python->free_threaded ? ", free-threaded" : "") >= 0)
+		rls_event_output_warn(layers->parts.output, time_ns, text);
+}
+
+/* 0: it is probed, or there is nothing to probe; -EAGAIN: not yet. */
+static int probe_process(struct rls_layers *layers, struct process_layers *process, pid_t pid,
+			 const struct rls_mappings *mappings, uint64_t time_ns)
+{
+	_cleanup_live_space_ struct rls_live_space live;
+	struct rls_object_reader reader = {.space = &live.space};
+	struct rls_python python;
+	int r;
+
+	rls_live_space_open(&live, pid);
+	r = rls_python_find(pid, mappings, &python);
+	if (r || !python.version[0])
+		return r == -ENOMEM ? r : -EAGAIN;
+	reader.layout = rls_frame_layout_of(&python);
+	if (!rls_objects_known(reader.layout)) {
+		if (python.runtime)
+			warn_of_unknown(layers, pid, &python, time_ns);
+		return python.runtime ? 0 : -EAGAIN;
+	}
+	process->layout = reader.layout;
+	r = rls_layer_probes_add(&layers->probes, pid, &python, &reader);
+	if (r == -ENOTSUP)
+		warn_of_unknown(layers, pid, &python, time_ns);
+	return r == -ENOMEM || r == -EAGAIN ? r : 0;
+}
+
+static int try_process(struct rls_layers *layers, struct process_layers *process, pid_t pid,
+		       const struct rls_mappings *mappings, uint64_t time_ns)
+{
+	int r = probe_process(layers, process, pid, mappings, time_ns);
+
+	process->probed = !r;
+	process->tried_ns = time_ns;
+	process->wait_ns = process->wait_ns ? 2 * process->wait_ns : TRY_AGAIN_NS;
+	if (process->wait_ns > TRY_AGAIN_MAX_NS)
+		process->wait_ns = TRY_AGAIN_MAX_NS;
+	return r == -EAGAIN ? 0 : r;
+}
+
+int rls_layers_mapped(struct rls_layers *layers, pid_t pid, const struct rls_mappings *mappings)
+{
+	struct rls_target *target = rls_targets_find(layers->parts.targets, pid);
+	struct process_layers *process = target ? make_layers(layers, target) : NULL;
+
+	if (!process)
+		return target ? -ENOMEM : 0;
+	if (process->probed)
+		return 0;
+	process->wait_ns = 0;
+	return try_process(layers, process, pid, mappings, rls_monotonic_ns());
+}
+
+static int try_if_due(struct rls_layers *layers, struct process_layers *process, pid_t pid,
+		      uint64_t time_ns)
+{
+	struct rls_mappings mappings;
+	int r;
+
+	if (process->probed || time_ns < process->tried_ns + process->wait_ns)
+		return 0;
+	if (rls_mappings_read(pid, &mappings))
+		return 0;
+	r = try_process(layers, process, pid, &mappings, time_ns);
+	rls_mappings_release(&mappings);
+	return r;
+}
+
+/* ---- names ---- */
+
+int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *record, size_t size)
+{
+	const struct rls_wire_layer_object *object = (const void *)record;
+	struct rls_target *target = rls_targets_find(layers->parts.targets, (pid_t)record->pid);
+	struct process_layers *process = target ? make_layers(layers, target) : NULL;
+	_cleanup_live_space_ struct rls_live_space live;
+	struct rls_object_reader reader = {.space = &live.space};
+	int r;
+
+	rls_live_space_open(&live, (pid_t)record->pid);
+	if (size < sizeof(*object) || !target)
+		return 0;
+	if (!process)
+		return -ENOMEM;
+	if (!process->layout) { /* a child, or what runs a file that was probed before */
+		process->wait_ns = 0;
+		r = try_if_due(layers, process, target->pid, record->time_ns);
+		if (r)
+			return r;
+	}
+	reader.layout = process->layout;
+	return rls_layer_objects_add(&process->objects, object, reader.layout ? &reader : NULL,
+				     layers->parts.output);
+}
+
+static int name_waiting(const struct rls_layers *layers, struct process_layers *process, pid_t pid,
+			uint64_t time_ns, bool now)
+{
+	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
+	struct rls_object_reader reader = {.space = &live.space, .layout = process->layout};
+
+	if (!process->objects.unnamed)
+		return 0;
+	rls_live_space_open(&live, pid);
+	return rls_layer_objects_name(&process->objects, reader.layout ? &reader : NULL,
+				      layers->parts.output, time_ns, now);
+}
+
+/* ---- going on ---- */
+
+static int warn_of_written(void *context, const char *path)
+{
+	struct rls_layers *layers = context;
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text,
+		     "%s is written to while it is probed: its probes are off, and calls of layers "
+		     "are not recorded there any more",
+		     path) < 0)
+		return -ENOMEM;
+	return rls_event_output_warn(layers->parts.output, rls_monotonic_ns(), text);
+}
+
+int rls_layers_tick(struct rls_layers *layers, uint64_t time_ns)
+{
+	const struct rls_targets *targets = layers->parts.targets;
+	int r = rls_layer_probes_check(&layers->probes, warn_of_written, layers);
+
+	for (size_t i = 0; !r && i < targets->count; i++) {
+		struct process_layers *process = layers_of(layers, targets->all[i]);
+
+		if (!process)
+			continue;
+		r = try_if_due(layers, process, targets->all[i]->pid, time_ns);
+		if (!r)
+			r = name_waiting(layers, process, targets->all[i]->pid, time_ns, false);
+	}
+	return r;
+}
+
+/* Calls of layers are recorded whatever they cost: what that was must be known. */
+static int warn_of_cost(const struct rls_layers *layers, uint64_t start_ns, uint64_t stop_ns)
+{
+	uint64_t spent_ns = rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_HIT_NS);
+	double percent = 100 * (double)spent_ns / (double)(stop_ns - start_ns);
+	_cleanup_free_ char *text = NULL;
+
+	rls_debug("layers: %" PRIu64 " calls, %" PRIu64 " hits, %.2f %% of the time",
+		  rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_CALLS),
+		  rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_HITS), percent);
+	if (layers->parts.budget_percent < 0 || percent <= layers->parts.budget_percent)
+		return 0;
+	if (asprintf(&text,
+		     "recording layers cost %.1f %% of the time, which is more than the overhead "
+		     "budget of %g %%",
+		     percent, layers->parts.budget_percent) < 0)
+		return -ENOMEM;
+	return rls_event_output_warn(layers->parts.output, stop_ns, text);
+}
+
+static int warn_of_losses(const struct rls_layers *layers, uint64_t stop_ns)
+{
+	uint64_t lost = rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_LOST);
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	if (!lost)
+		return 0;
+	if (asprintf(&text,
+		     "%" PRIu64 " calls of layers count as their callers': more than %d layers "
+		     "were called",
+		     lost, RLS_LAYER_OBJECTS) < 0)
+		return -ENOMEM;
+	r = rls_event_output_loss(layers->parts.output, stop_ns, "layers", lost);
+	return r ? r : rls_event_output_warn(layers->parts.output, stop_ns, text);
+}
+
+int rls_layers_finish(struct rls_layers *layers, uint64_t start_ns, uint64_t stop_ns)
+{
+	const struct rls_targets *targets = layers->parts.targets;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < targets->count; i++) {
+		struct process_layers *process = layers_of(layers, targets->all[i]);
+
+		if (process)
+			r = name_waiting(layers, process, targets->all[i]->pid, stop_ns, true);
+	}
+	if (!r)
+		r = warn_of_losses(layers, stop_ns);
+	return r ? r : warn_of_cost(layers, start_ns, stop_ns);
+}
