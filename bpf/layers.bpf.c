@@ -275,6 +275,7 @@ static __always_inline int handle_layer(struct pt_regs *ctx)
 	__u64 cookie, since_ns, body_ns;
 	struct layer_thread *layers;
 	__u32 cost_ns, before_ns;
+	__u8 edge;
 
 	if (!thread || !layers_wanted)
 		return 0;
@@ -283,13 +284,18 @@ static __always_inline int handle_layer(struct pt_regs *ctx)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
 	cost_ns = RLS_COOKIE_COST_NS(cookie);
-	before_ns = cost_before_ns[0] < cost_ns ? cost_before_ns[0] : cost_ns;
+	edge = RLS_LAYER_EDGE(cookie);
+	before_ns = cost_before_ns[edge == RLS_LAYER_RETURNED];
+	if (before_ns > cost_ns)
+		before_ns = cost_ns;
 	thread->hit_totals.hits++;
 	charge_layer(thread, before_ns);
 	since_ns = bpf_ktime_get_ns();
-	if (!RLS_LAYER_ENDS(cookie))
+	if (edge == RLS_LAYER_BEGINS)
 		begin_layer(thread, layers, object, sp, cookie);
-	else if (close_layers(layers, sp + RLS_LAYER_SLOT_BYTES(cookie)))
+	else if (close_layers(layers, edge == RLS_LAYER_RETURNED
+					      ? sp - 8
+					      : sp + RLS_LAYER_SLOT_BYTES(cookie)))
 		emit_layer(thread, layers, 0);
 	body_ns = bpf_ktime_get_ns() - since_ns;
 	charge_layer(thread, cost_ns - before_ns + (body_ns < BODY_NS_MAX ? body_ns : 0));
@@ -297,15 +303,27 @@ static __always_inline int handle_layer(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Twice: for uprobe_multi links (kernel >= 6.6) and for perf events. */
+/* Each program twice: for uprobe_multi links (kernel >= 6.6) and for perf events. */
 SEC("uprobe.multi")
 int on_layer_multi(struct pt_regs *ctx)
 {
 	return handle_layer(ctx);
 }
 
+SEC("uretprobe.multi")
+int on_layer_return_multi(struct pt_regs *ctx)
+{
+	return handle_layer(ctx);
+}
+
 SEC("uprobe")
 int on_layer(struct pt_regs *ctx)
+{
+	return handle_layer(ctx);
+}
+
+SEC("uretprobe")
+int on_layer_return(struct pt_regs *ctx)
 {
 	return handle_layer(ctx);
 }

@@ -51,12 +51,17 @@ enum rls_layer_count {
 	RLS_LAYER_COUNT_MAX = 5,
 };
 
-/* A site's cookie: bits 0..7 whether calls end there, 8..23 how many words above the stack pointer the return
- * address lies, 24..31 how many words within a tuple its items lie; 48..63 the cost, as in wire/cookie.h. */
-#define RLS_LAYER_COOKIE(ends, slot_bytes, items_bytes, cost)                                      \
-	((RLS_U64)(ends) | (RLS_U64)((slot_bytes) / 8 & 0xffff) << 8 |                             \
+/* A probe's cookie: bits 0..7 what it is at, 8..23 how many words above the stack pointer the return address lies,
+ * 24..31 how many words within a tuple its items lie; 48..63 the cost, as in wire/cookie.h. */
+enum rls_layer_edge {
+	RLS_LAYER_BEGINS = 0,
+	RLS_LAYER_ENDS = 1, /* at a ret, or what shows the same before it */
+	RLS_LAYER_RETURNED = 2, /* a return probe */
+};
+#define RLS_LAYER_COOKIE(edge, slot_bytes, items_bytes, cost)                                      \
+	((RLS_U64)(edge) | (RLS_U64)((slot_bytes) / 8 & 0xffff) << 8 |                             \
 	 (RLS_U64)((items_bytes) / 8 & 0xff) << 24 | (RLS_U64)(cost) << 48)
-#define RLS_LAYER_ENDS(cookie) ((RLS_U8)(cookie))
+#define RLS_LAYER_EDGE(cookie) ((RLS_U8)(cookie))
 #define RLS_LAYER_SLOT_BYTES(cookie) ((RLS_U32)((cookie) >> 8 & 0xffff) * 8)
 #define RLS_LAYER_ITEMS_BYTES(cookie) ((RLS_U32)((cookie) >> 24 & 0xff) * 8)
 

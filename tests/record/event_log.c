@@ -90,6 +90,11 @@ static void log_payload(struct event_log *log, const struct rls_event *event)
 	case RLS_EVENT_CATEGORY:
 		event_log_note(log, "category %s", rls_category_name(event->category.category));
 		break;
+	case RLS_EVENT_LAYER:
+		event_log_note(log, "layer %u depth=%u%s %s", event->layer.id, event->layer.depth,
+			       event->layer.begun ? " begun" : "",
+			       rls_layer_pass_name(event->layer.pass));
+		break;
 	case RLS_EVENT_OPERATION:
 		log_operations(log, event);
 		break;

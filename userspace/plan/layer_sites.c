@@ -90,8 +90,11 @@ int rls_layer_sites_find(struct rls_elf *elf, uint64_t vaddr, struct rls_layer_s
 	if (r)
 		return r == -ENOMEM ? r : -ENOENT;
 	r = find_begin(elf, &code, &sites);
-	if (!r)
+	if (!r) {
 		r = find_ends(elf, &code, &bytes_left, &sites);
+		sites.all_ends = !r;
+		r = r == -ENOMEM ? r : 0;
+	}
 	rls_code_clear(&code);
 	if (!r)
 		*out = sites;

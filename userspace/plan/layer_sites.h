@@ -1,7 +1,8 @@
 /* Layer sites: where an interpreter begins and ends to call objects whose class has a __call__ of its own.
  *
- * The function is slot_tp_call of CPython, which is not exported: its address is in the classes themselves. Its ends
- * are its rets, not return probes, so that exceptions, switched stacks and deep nesting do no harm and lose nothing.
+ * The function is slot_tp_call of CPython, which is not exported: its address is in the classes themselves. A
+ * return probe sees its end: it is C code of the interpreter, which must return. Where stacks are switched a return
+ * probe would harm, and its rets are probed instead. That costs several times as much, as they are single-stepped.
  */
 #ifndef RLS_LAYER_SITES_H
 #define RLS_LAYER_SITES_H
@@ -25,9 +26,10 @@ struct rls_layer_site {
 struct rls_layer_sites {
 	struct rls_layer_site items[RLS_LAYER_SITES_MAX]; /* the begin first */
 	size_t count;
+	bool all_ends; /* every way out is among them */
 };
 
-/* Of the function at vaddr. 0; -ENOENT: it cannot be probed, or not all of its ends; -ENOMEM. */
+/* Of the function at vaddr. 0; -ENOENT: it cannot be probed; -ENOMEM. */
 int rls_layer_sites_find(struct rls_elf *elf, uint64_t vaddr, struct rls_layer_sites *out);
 
 #endif

@@ -423,7 +423,8 @@ static int take_mappings(void *context, struct rls_files *files, pid_t pid,
 	struct rls_recorder *recorder = context;
 	int r = recorder->memory ? rls_memory_mapped(recorder->memory, files, pid, mappings) : 0;
 
-	return r || !recorder->layers ? r : rls_layers_mapped(recorder->layers, pid, mappings);
+	return r || !recorder->layers ? r
+				      : rls_layers_mapped(recorder->layers, files, pid, mappings);
 }
 
 static bool wants_mappings(const struct rls_recorder *recorder)

@@ -23,7 +23,9 @@ int rls_kernel_size_layers(struct rls_kernel *kernel, unsigned int depth_max)
 	skeleton->bss->layers_wanted = wanted;
 	skeleton->data->layer_depth_max = depth_max < RLS_LAYERS_OPEN ? depth_max : RLS_LAYERS_OPEN;
 	bpf_program__set_autoload(skeleton->progs.on_layer_multi, wanted && multi);
+	bpf_program__set_autoload(skeleton->progs.on_layer_return_multi, wanted && multi);
 	bpf_program__set_autoload(skeleton->progs.on_layer, wanted && !multi);
+	bpf_program__set_autoload(skeleton->progs.on_layer_return, wanted && !multi);
 	for (size_t i = 0; !r && !wanted && i < sizeof(maps) / sizeof(maps[0]); i++)
 		r = bpf_map__set_max_entries(maps[i], 1);
 	return r;
@@ -37,45 +39,98 @@ void rls_kernel_clear_layers(struct rls_kernel *kernel)
 
 /* ---- sites ---- */
 
-/* Ends first: a begin whose end is not seen would last until the next hit. */
+static int attach_return(struct rls_kernel *kernel, struct rls_links *links, const char *path,
+			 unsigned long offset, __u64 cookie)
+{
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset, .cookies = &cookie, .cnt = 1,
+		    .retprobe = true);
+	LIBBPF_OPTS(bpf_uprobe_opts, perf, .bpf_cookie = cookie, .retprobe = true);
+
+	if (kernel->way == RLS_ATTACH_MULTI)
+		return rls_links_add(links, bpf_program__attach_uprobe_multi(
+						    kernel->skeleton->progs.on_layer_return_multi,
+						    -1, path, NULL, &multi));
+	return rls_links_add(
+		links, bpf_program__attach_uprobe_opts(kernel->skeleton->progs.on_layer_return, -1,
+						       path, offset, &perf));
+}
+
+static int attach_site(struct rls_kernel *kernel, struct rls_links *links, const char *path,
+		       const struct rls_layer_site *site, uint32_t items_bytes)
+{
+	uint32_t cost_ns = kernel->costs.ns[site->site_class][0];
+
+	return rls_kernel_attach_one(
+		kernel, links, kernel->skeleton->progs.on_layer_multi,
+		kernel->skeleton->progs.on_layer, path, site->file_offset, 0,
+		RLS_LAYER_COOKIE(site->ends ? RLS_LAYER_ENDS : RLS_LAYER_BEGINS, site->slot_bytes,
+				 items_bytes, rls_cookie_cost(cost_ns)));
+}
+
+/* The end first: a begin whose end is not seen would last until the next hit. */
 int rls_kernel_attach_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
 			     const struct rls_layer_sites *sites, uint32_t items_bytes)
 {
+	const struct rls_layer_site *begin = &sites->items[0];
 	struct rls_layer_probes *layers = &kernel->layers;
-	struct rls_links *links;
+	struct rls_layer_file *probed;
 	int r = rls_grow(&layers->files, &layers->room, layers->count);
 
 	if (r || !layers->wanted)
 		return r ? r : -EINVAL;
-	layers->files[layers->count] = (struct rls_layer_file){.file = file};
-	links = &layers->files[layers->count].links;
+	probed = &layers->files[layers->count];
+	*probed = (struct rls_layer_file){.file = file};
 	rls_kernel_begin_switching(kernel);
-	for (size_t i = sites->count; !r && i--;) {
-		const struct rls_layer_site *site = &sites->items[i];
-		uint32_t cost_ns = kernel->costs.ns[site->site_class][0];
-
-		r = rls_kernel_attach_one(kernel, links, kernel->skeleton->progs.on_layer_multi,
-					  kernel->skeleton->progs.on_layer, path, site->file_offset,
-					  0,
-					  RLS_LAYER_COOKIE(site->ends, site->slot_bytes,
-							   items_bytes, rls_cookie_cost(cost_ns)));
-	}
+	r = attach_return(
+		kernel, &probed->returns, path, begin->file_offset,
+		RLS_LAYER_COOKIE(RLS_LAYER_RETURNED, 0, 0,
+				 rls_cookie_cost(kernel->costs.ns[begin->site_class][1])));
+	if (!r)
+		r = attach_site(kernel, &probed->links, path, begin, items_bytes);
 	rls_kernel_end_switching(kernel);
 	if (r)
-		rls_links_clear(links, 0);
+		rls_links_clear(&probed->returns, 0);
 	else
 		layers->count++;
 	return r;
 }
 
+static struct rls_layer_file *file_of(struct rls_kernel *kernel, uint32_t file)
+{
+	for (size_t i = 0; i < kernel->layers.count; i++)
+		if (kernel->layers.files[i].file == file)
+			return &kernel->layers.files[i];
+	return NULL;
+}
+
+/* An end that is seen twice is over the first time. */
+int rls_kernel_spare_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
+			    const struct rls_layer_sites *sites)
+{
+	struct rls_layer_file *probed = file_of(kernel, file);
+	int r = sites->all_ends ? 0 : -ENOENT;
+
+	if (!probed)
+		return 0;
+	rls_kernel_begin_switching(kernel);
+	rls_links_clear(&probed->returns, 0);
+	for (size_t i = 1; !r && i < sites->count; i++)
+		r = attach_site(kernel, &probed->links, path, &sites->items[i], 0);
+	if (r)
+		rls_links_clear(&probed->links, 0);
+	rls_kernel_end_switching(kernel);
+	return r;
+}
+
 void rls_kernel_detach_layers(struct rls_kernel *kernel, uint32_t file)
 {
-	struct rls_layer_probes *layers = &kernel->layers;
+	struct rls_layer_file *probed = file_of(kernel, file);
 
+	if (!probed)
+		return;
 	rls_kernel_begin_switching(kernel);
-	for (size_t i = 0; i < layers->count; i++)
-		if (layers->files[i].file == file)
-			rls_links_clear(&layers->files[i].links, 0);
+	rls_links_clear(&probed->links, 0);
+	rls_links_clear(&probed->returns, 0);
 	rls_kernel_end_switching(kernel);
 }
 
@@ -85,6 +140,8 @@ void rls_kernel_leave_layers(struct rls_kernel *kernel)
 
 	for (size_t i = 0; i < layers->count; i++)
 		rls_links_gather(&layers->files[i].links, &kernel->links);
+	for (size_t i = 0; i < layers->count; i++)
+		rls_links_gather(&layers->files[i].returns, &kernel->links);
 	layers->count = 0;
 }
 

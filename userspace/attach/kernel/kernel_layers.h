@@ -12,11 +12,16 @@
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/plan/layer_sites.h"
 
-/* Puts probes on the sites of one file, of which `file` is the caller's number. path must open from here.
- * items_bytes: where in a tuple of that interpreter its items lie. 0 or -errno: then none is on. */
+/* Puts probes where calls begin in one file, of which `file` is the caller's number; where they end are return probes.
+ * path must open from here. items_bytes: where in a tuple of that interpreter its items lie. 0 or -errno: then none
+ * is on. */
 int rls_kernel_attach_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
 			     const struct rls_layer_sites *sites, uint32_t items_bytes);
-/* Takes off those of a file. */
+/* Stacks are switched there, and a return probe would harm: the ends are probed instead. 0; -ENOENT: not all of them
+ * are known; -errno: then none is on any more. */
+int rls_kernel_spare_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
+			    const struct rls_layer_sites *sites);
+/* Takes off all of a file. */
 void rls_kernel_detach_layers(struct rls_kernel *kernel, uint32_t file);
 
 /* enum rls_layer_count. */

@@ -67,7 +67,7 @@ struct rls_layer_probes {
 	bool wanted;
 	struct rls_layer_file {
 		uint32_t file; /* the caller's number */
-		struct rls_links links;
+		struct rls_links links, returns;
 	} * files;
 	size_t count, room;
 };

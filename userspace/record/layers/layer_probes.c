@@ -26,7 +26,7 @@ void rls_layer_probes_open(struct rls_layer_probes_table *table, struct rls_kern
 void rls_layer_probes_close(struct rls_layer_probes_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		free(table->files[i].path);
+		free(table->files[i].path), free(table->files[i].host_path);
 	free(table->files);
 	if (table->kernel && table->written_fd >= 0)
 		close(table->written_fd);
@@ -78,11 +78,11 @@ static uint64_t find_function(const struct rls_object_reader *reader,
 
 /* ---- files ---- */
 
-static struct rls_layer_probed *find_file(const struct rls_layer_probes_table *table, dev_t device,
-					  ino_t inode)
+static struct rls_layer_probed *find_file(const struct rls_layer_probes_table *table,
+					  const struct rls_file *identity)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (table->files[i].device == device && table->files[i].inode == inode)
+		if (table->files[i].identity == identity)
 			return &table->files[i];
 	return NULL;
 }
@@ -100,27 +100,48 @@ static int find_sites(const char *path, uint64_t vaddr, struct rls_layer_sites *
 	return r;
 }
 
+static uint32_t number_of(const struct rls_layer_probes_table *table,
+			  const struct rls_layer_probed *file)
+{
+	return (uint32_t)(file - table->files);
+}
+
+static void give_up(const struct rls_layer_probes_table *table, struct rls_layer_probed *file)
+{
+	rls_modified_files_unwatch(table->written_fd, file->watch);
+	file->watch = -1;
+	file->refused = true;
+}
+
+static int spare_file(const struct rls_layer_probes_table *table, struct rls_layer_probed *file)
+{
+	file->spared = true;
+	return rls_kernel_spare_layers(table->kernel, number_of(table, file), file->host_path,
+				       &file->sites);
+}
+
 /* It is watched before it is read. */
 static int probe_file(struct rls_layer_probes_table *table, struct rls_layer_probed *file,
-		      const char *host_path, uint64_t vaddr, uint32_t items_bytes)
+		      uint64_t vaddr, uint32_t items_bytes)
 {
-	struct rls_layer_sites sites;
-	int r = find_sites(host_path, vaddr, &sites);
+	int r = find_sites(file->host_path, vaddr, &file->sites);
 
+	if (!r && file->identity->switches_stacks && !file->sites.all_ends)
+		r = -ENOENT;
 	if (!r)
-		r = rls_kernel_attach_layers(table->kernel, (uint32_t)(file - table->files),
-					     host_path, &sites, items_bytes);
+		r = rls_kernel_attach_layers(table->kernel, number_of(table, file), file->host_path,
+					     &file->sites, items_bytes);
+	if (!r && file->identity->switches_stacks)
+		r = spare_file(table, file);
 	rls_debug("%s: calls of layers at 0x%llx: %s", file->path, (unsigned long long)vaddr,
 		  r ? strerror(-r) : "probed");
 	if (!r || r == -ENOMEM)
 		return r;
-	rls_modified_files_unwatch(table->written_fd, file->watch);
-	file->watch = -1;
-	file->refused = true;
+	give_up(table, file);
 	return -ENOTSUP;
 }
 
-static int add_file(struct rls_layer_probes_table *table, const struct rls_layer_probed *of,
+static int add_file(struct rls_layer_probes_table *table, const struct rls_file *identity,
 		    const char *host_path, const char *path, struct rls_layer_probed **out)
 {
 	int r = rls_grow(&table->files, &table->room, table->count);
@@ -128,54 +149,68 @@ static int add_file(struct rls_layer_probes_table *table, const struct rls_layer
 	if (r)
 		return r;
 	*out = &table->files[table->count];
-	**out = *of;
-	(*out)->path = strdup(path);
-	if (!(*out)->path)
+	**out = (struct rls_layer_probed){
+		.identity = identity, .path = strdup(path), .host_path = strdup(host_path)};
+	table->count++;
+	if (!(*out)->path || !(*out)->host_path)
 		return -ENOMEM;
 	(*out)->watch = rls_modified_files_watch(table->written_fd, host_path);
-	table->count++;
 	return 0;
 }
 
 int rls_layer_probes_add(struct rls_layer_probes_table *table, pid_t pid,
 			 const struct rls_python *python, const struct rls_object_reader *reader)
 {
-	uint64_t call = find_function(reader, python);
-	struct rls_layer_probed *file, of = {0};
+	uint64_t call = table->table ? find_function(reader, python) : 0;
 	_cleanup_free_ char *host_path = NULL;
+	struct rls_layer_probed *file;
+	struct rls_file *identity;
 	int r;
 
 	if (!call)
 		return -EAGAIN;
-	r = rls_mapping_locate(pid, python->mapping, &host_path, &of.device, &of.inode);
+	r = rls_files_locate(table->table, pid, python->mapping, &host_path, &identity);
 	if (r)
 		return r;
-	file = find_file(table, of.device, of.inode);
+	file = find_file(table, identity);
 	if (file)
 		return file->refused ? -ENOTSUP : 0;
-	r = add_file(table, &of, host_path, python->mapping->path, &file);
+	r = add_file(table, identity, host_path, python->mapping->path, &file);
 	return r ? r
-		 : probe_file(table, file, host_path, call - python->load_bias,
+		 : probe_file(table, file, call - python->load_bias,
 			      rls_tuple_items_bytes(reader->layout));
 }
 
-int rls_layer_probes_check(struct rls_layer_probes_table *table,
-			   int (*report)(void *context, const char *path), void *context)
+/* Why a file's probes are to go, and are gone: NULL: they stay. */
+static const char *check_file(const struct rls_layer_probes_table *table,
+			      struct rls_layer_probed *file, const int *written, size_t count)
 {
-	int numbers[WRITTEN_AT_ONCE], r = 0;
-	size_t count = rls_modified_files_read(table->written_fd, numbers, WRITTEN_AT_ONCE);
+	for (size_t i = 0; i < count; i++) {
+		if (file->watch < 0 || file->watch != written[i])
+			continue;
+		rls_kernel_detach_layers(table->kernel, number_of(table, file));
+		return "it is written to while it is probed";
+	}
+	if (!file->spared && file->identity->switches_stacks && spare_file(table, file))
+		return "stacks are switched there";
+	return NULL;
+}
 
-	for (size_t i = 0; !r && i < count; i++) {
-		for (size_t k = 0; !r && k < table->count; k++) {
-			struct rls_layer_probed *file = &table->files[k];
+int rls_layer_probes_check(struct rls_layer_probes_table *table,
+			   int (*report)(void *context, const char *path, const char *why),
+			   void *context)
+{
+	int written[WRITTEN_AT_ONCE], r = 0;
+	size_t count = rls_modified_files_read(table->written_fd, written, WRITTEN_AT_ONCE);
 
-			if (file->watch < 0 || file->watch != numbers[i])
-				continue;
-			rls_kernel_detach_layers(table->kernel, (uint32_t)k);
-			rls_modified_files_unwatch(table->written_fd, numbers[i]);
-			file->watch = -1;
-			r = report(context, file->path);
-		}
+	for (size_t i = 0; !r && i < table->count; i++) {
+		struct rls_layer_probed *file = &table->files[i];
+		const char *why = file->refused ? NULL : check_file(table, file, written, count);
+
+		if (!why)
+			continue;
+		give_up(table, file);
+		r = report(context, file->path, why);
 	}
 	return r;
 }

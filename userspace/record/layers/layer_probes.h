@@ -12,19 +12,24 @@
 #include <sys/types.h>
 
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/plan/layer_sites.h"
 #include "userspace/process/mappings.h"
 #include "userspace/python/objects.h"
 #include "userspace/python/python.h"
+#include "userspace/record/probes/file_table.h"
 
 struct rls_layer_probes_table {
 	struct rls_kernel *kernel;
 	int written_fd; /* of modified_files.h */
+	struct rls_files *table; /* borrowed */
 	struct rls_layer_probed {
-		dev_t device;
-		ino_t inode;
+		const struct rls_file *identity;
 		int watch;
-		bool refused; /* it cannot be probed */
-		char *path; /* as the first process that mapped it sees it; owned */
+		bool refused; /* it cannot be probed, or not any more */
+		bool spared; /* no return probes (stack_switching.h) */
+		char *path,
+			*host_path; /* as the first process that mapped it sees it, and as we do; owned */
+		struct rls_layer_sites sites;
 	} * files;
 	size_t count, room;
 };
@@ -37,9 +42,10 @@ void rls_layer_probes_close(struct rls_layer_probes_table *table);
 int rls_layer_probes_add(struct rls_layer_probes_table *table, pid_t pid,
 			 const struct rls_python *python, const struct rls_object_reader *reader);
 
-/* For each turn of the loop: takes the probes off files that are written to, and reports each. 0 or what report
- * returned. */
+/* For each turn of the loop: takes the probes off files that are written to, and return probes off those by which stacks
+ * are switched; reports each that has no probes any more, and why. 0 or what report returned. */
 int rls_layer_probes_check(struct rls_layer_probes_table *table,
-			   int (*report)(void *context, const char *path), void *context);
+			   int (*report)(void *context, const char *path, const char *why),
+			   void *context);
 
 #endif

@@ -27,6 +27,7 @@ struct rls_layers {
 
 struct process_layers {
 	const struct rls_frame_layout *layout; /* NULL: not known (yet) */
+	pid_t parent; /* whose memory it began with; 0: nobody's */
 	bool probed; /* or nothing more is to be tried */
 	uint64_t tried_ns, wait_ns;
 	struct rls_layer_objects objects;
@@ -52,6 +53,26 @@ static struct process_layers *make_layers(const struct rls_layers *layers,
 		target->state[layers->place] = process;
 	}
 	return process;
+}
+
+/* It has its parent's interpreter and layers, at the same addresses. */
+static int layers_forked(void *context, const struct rls_target *parent, struct rls_target *child,
+			 uint64_t time_ns)
+{
+	const struct rls_layers *layers = context;
+	const struct process_layers *from = layers_of(layers, parent);
+	struct process_layers *process;
+
+	(void)time_ns;
+	if (!from || child->state[layers->place])
+		return 0;
+	process = make_layers(layers, child);
+	if (!process)
+		return -ENOMEM;
+	process->layout = from->layout;
+	process->probed = from->probed;
+	process->parent = parent->pid;
+	return 0;
 }
 
 /* Another program is in no layer, whatever the one before was in. */
@@ -83,7 +104,7 @@ static void layers_forget(void *context, struct rls_target *target, enum rls_tar
 int rls_layers_new(const struct rls_layers_parts *parts, struct rls_layers **out)
 {
 	struct rls_layers *layers = calloc(1, sizeof(*layers));
-	const struct rls_target_observer observer = {NULL, layers_forget, layers};
+	const struct rls_target_observer observer = {layers_forked, layers_forget, layers};
 	int r;
 
 	if (!layers)
@@ -159,11 +180,13 @@ static int try_process(struct rls_layers *layers, struct process_layers *process
 	return r == -EAGAIN ? 0 : r;
 }
 
-int rls_layers_mapped(struct rls_layers *layers, pid_t pid, const struct rls_mappings *mappings)
+int rls_layers_mapped(struct rls_layers *layers, struct rls_files *files, pid_t pid,
+		      const struct rls_mappings *mappings)
 {
 	struct rls_target *target = rls_targets_find(layers->parts.targets, pid);
 	struct process_layers *process = target ? make_layers(layers, target) : NULL;
 
+	layers->probes.table = files;
 	if (!process)
 		return target ? -ENOMEM : 0;
 	if (process->probed)
@@ -203,6 +226,11 @@ int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *rec
 		return 0;
 	if (!process)
 		return -ENOMEM;
+	/* A child may have ended since; its parent has the same, mostly. */
+	if (process->parent && rls_live_space_probe(&live, object->type)) {
+		rls_live_space_close(&live);
+		rls_live_space_open(&live, process->parent);
+	}
 	if (!process->layout) { /* a child, or what runs a file that was probed before */
 		process->wait_ns = 0;
 		r = try_if_due(layers, process, target->pid, record->time_ns);
@@ -229,15 +257,14 @@ static int name_waiting(const struct rls_layers *layers, struct process_layers *
 
 /* ---- going on ---- */
 
-static int warn_of_written(void *context, const char *path)
+static int warn_of_file(void *context, const char *path, const char *why)
 {
 	struct rls_layers *layers = context;
 	_cleanup_free_ char *text = NULL;
 
 	if (asprintf(&text,
-		     "%s is written to while it is probed: its probes are off, and calls of layers "
-		     "are not recorded there any more",
-		     path) < 0)
+		     "calls of layers by %s are not recorded any more: %s, so its probes are off",
+		     path, why) < 0)
 		return -ENOMEM;
 	return rls_event_output_warn(layers->parts.output, rls_monotonic_ns(), text);
 }
@@ -245,7 +272,7 @@ static int warn_of_written(void *context, const char *path)
 int rls_layers_tick(struct rls_layers *layers, uint64_t time_ns)
 {
 	const struct rls_targets *targets = layers->parts.targets;
-	int r = rls_layer_probes_check(&layers->probes, warn_of_written, layers);
+	int r = rls_layer_probes_check(&layers->probes, warn_of_file, layers);
 
 	for (size_t i = 0; !r && i < targets->count; i++) {
 		struct process_layers *process = layers_of(layers, targets->all[i]);

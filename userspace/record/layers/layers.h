@@ -16,6 +16,7 @@
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/process/mappings.h"
 #include "userspace/record/events/event_output.h"
+#include "userspace/record/probes/file_table.h"
 #include "userspace/record/targets/target_table.h"
 
 struct rls_layers;
@@ -33,7 +34,8 @@ int rls_layers_new(const struct rls_layers_parts *parts, struct rls_layers **out
 void rls_layers_free(struct rls_layers *layers);
 
 /* The files that a process maps have changed. 0 or -ENOMEM. */
-int rls_layers_mapped(struct rls_layers *layers, pid_t pid, const struct rls_mappings *mappings);
+int rls_layers_mapped(struct rls_layers *layers, struct rls_files *files, pid_t pid,
+		      const struct rls_mappings *mappings);
 /* A record RLS_WIRE_LAYER_OBJECT. 0 or -errno. */
 int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *record, size_t size);
 /* Each turn of the loop. 0 or -errno. */
