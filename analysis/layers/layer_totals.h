@@ -48,11 +48,11 @@ void rls_thread_layers_free(struct rls_thread_layers *layers);
 /* The thread's life begins anew: it is in no layer. Its totals stay. */
 void rls_thread_layers_restart(struct rls_thread_layers *layers);
 
-/* Books a stretch of time and gives the cell of its self time, in which it is not booked yet. The cell stays. */
+/* Adds a stretch of time and gives the cell of its self time, to which it is not added yet. The cell stays. */
 int rls_thread_layers_add(struct rls_thread_layers *layers, rls_string_id phase,
 			  rls_string_id operation, uint64_t ns, struct rls_cell **self);
 
-/* A LAYER event. All time before it has been booked. */
+/* A LAYER event. All time before it has been added. */
 int rls_thread_layers_take(struct rls_thread_layers *layers, rls_string_id phase,
 			   rls_string_id operation, const struct rls_event *event);
 

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "analysis/event/layer_pass.h"
+
 void event_log_clear(struct event_log *log)
 {
 	memset(log, 0, sizeof(*log));

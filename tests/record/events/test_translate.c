@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/wire/layer.h"
 #include "tests/record/fixture.h"
 #include "tests/record/wire_records.h"
 
@@ -33,6 +34,29 @@ static void threads_and_categories(void **state)
 			       "30 7/8 hits 1 cost=4\n"
 			       "30 7/8 off_cpu 1\n");
 	assert_int_equal(rls_translator_ignored(*state), 0);
+}
+
+/* With the hits until then, as categories have. */
+static void layers_begin_and_end(void **state)
+{
+	struct rls_wire_layer record = {
+		HEADER(struct rls_wire_layer, RLS_WIRE_LAYER, 7, 8, 100),
+		.hit_totals = {.hits = 2, .cost_ns = 90},
+		.number = 5,
+		.depth = 2,
+		.begun = 1,
+		.category = RLS_CATEGORY_PYTHON,
+	};
+
+	SEND(*state, record);
+	record.header.time_ns = 200;
+	record.hit_totals = no_hits;
+	record.number = record.depth = record.begun = 0;
+	record.category = 200; /* hostile, or damaged */
+	SEND(*state, record);
+	assert_log(&event_log, "100 7/8 layer 5 depth=2 begun forward\n"
+			       "100 7/8 hits 2 cost=90\n"
+			       "200 7/8 layer 0 depth=0 outside\n");
 }
 
 /* What a thread is in may change between a wait and its next hit: a wait has its own begin and end. */
@@ -447,6 +471,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(threads_and_categories),
+		TEST(layers_begin_and_end),
 		TEST(a_wait_is_reported_where_it_was),
 		TEST(a_thread_may_begin_in_a_category),
 		TEST(a_first_event_tells_what_was_before),

@@ -1,5 +1,6 @@
 /* Names of layers, read from each interpreter that is installed, are those that the program itself gives them
  * (tree.py); and memory that changes meanwhile, or that is made up, does no harm. */
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/discover/child.h"
+#include "userspace/plan/layer_sites.h"
 #include "userspace/process/mappings.h"
 #include "userspace/python/interpreter.h"
 #include "userspace/record/layers/layer_tree.h"
@@ -130,6 +132,48 @@ static void modules_are_found_by_name(void **unused)
 	}
 }
 
+/* The function by which objects are called is that of every class that has a __call__ of its own. */
+static void calls_of_objects_can_be_probed(void **unused)
+{
+	for (size_t i = 0; i < sizeof(interpreters) / sizeof(*interpreters); i++) {
+		struct rls_layer_sites sites;
+		struct rls_mappings mappings;
+		const struct rls_mapping *mapping;
+		struct rls_dict builtins;
+		struct opened opened;
+		struct rls_elf *elf;
+		uint64_t call;
+
+		if (!open_program(&opened, interpreters[i]))
+			continue;
+		assert_true(rls_module_open(&opened.reader, opened.python.runtime, "builtins",
+					    &builtins));
+		call = rls_class_call(
+			&opened.reader,
+			rls_object_class(&opened.reader,
+					 rls_dict_find(&opened.reader, &builtins, "exit")));
+		assert_int_equal(call,
+				 rls_class_call(&opened.reader,
+						rls_object_class(&opened.reader, opened.whole)));
+		assert_int_equal(rls_mappings_read(opened.child.pid, &mappings), 0);
+		mapping = rls_mappings_at(&mappings, call);
+		assert_non_null(mapping);
+		assert_int_equal(rls_elf_open(mapping->path, &elf), 0);
+		assert_int_equal(rls_layer_sites_find(elf, call - opened.python.load_bias, &sites),
+				 0);
+		assert_false(sites.items[0].ends);
+		assert_int_equal(sites.items[0].site_class, RLS_SITE_EMULATED);
+		assert_true(sites.all_ends && sites.count > 1 && sites.items[1].ends);
+		/* Within a function there is none that begins. */
+		assert_int_equal(
+			rls_layer_sites_find(elf, call - opened.python.load_bias + 1, &sites),
+			-ENOENT);
+		rls_elf_close(elf);
+		rls_mappings_release(&mappings);
+		close_program(&opened);
+	}
+}
+
 /* ---- made-up memory ---- */
 
 /* The program's memory, with words of it replaced at random. */
@@ -194,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_the_programs_own),
 		cmocka_unit_test(modules_are_found_by_name),
+		cmocka_unit_test(calls_of_objects_can_be_probed),
 		cmocka_unit_test(damaged_memory_does_no_harm),
 	};
 
