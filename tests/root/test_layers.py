@@ -137,6 +137,8 @@ def check_run(checks, tag):
             probed = harness.eventually(lambda: any("calls of layers at" in line for line in job.err.seen))
             job.say("nested")
             job.out.wait("did nested", harness.PATIENCE_SECONDS)
+            # Names are read while the process exists.
+            harness.eventually(lambda: any(line.endswith(" is last (Leaf)\n") for line in job.err.seen))
             job.child.stdin.close()
             status = job.wait()
         report = json.loads(harness.run("report", "--format", "json", "--by", "layer", trace).stdout)

@@ -1,14 +1,17 @@
 #include "userspace/record/layers/layer_objects.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "userspace/base/log.h"
 #include "userspace/record/events/event_sink.h"
 
 #define WALK_EVERY_NS 100000000ULL
+#define TRIES_MAX 3 /* to read of a process that has ended, maybe */
 
 void rls_layer_objects_clear(struct rls_layer_objects *objects)
 {
@@ -66,6 +69,8 @@ static int emit_name(const struct rls_layer_objects *objects, const struct rls_l
 		r = rls_event_output_string(output, names->raw_path, &event.layer_name.raw_path);
 	if (!r)
 		r = rls_event_output_string(output, names->class_name, &event.layer_name.type);
+	rls_debug("layer %" PRIu32 " of process %" PRIu32 " is %s (%s)", object->number,
+		  objects->pid, names->path, names->class_name);
 	return r ? r : rls_event_output_add(output, &event);
 }
 
@@ -111,8 +116,8 @@ static int name_by_class(struct rls_layer_objects *objects, struct rls_layer_obj
 	int r = reader ? rls_class_name(reader, object->type, &name) : -EFAULT;
 	struct rls_layer_node names;
 
-	if (r == -ENOMEM)
-		return r;
+	if (r == -ENOMEM || (r && ++object->tries < TRIES_MAX))
+		return r == -ENOMEM ? r : 0;
 	objects->unnamed--;
 	object->named = true;
 	if (r)

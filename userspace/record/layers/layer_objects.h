@@ -22,7 +22,8 @@ struct rls_layer_object {
 	uint32_t number;
 	uint32_t root; /* number of the outermost layer at its first call; 0: it was that itself */
 	uint32_t parent; /* as named */
-	bool named;
+	bool named; /* or given up */
+	uint8_t tries; /* in vain */
 	char *path; /* the same; owned */
 };
 

@@ -64,14 +64,16 @@ static int layers_forked(void *context, const struct rls_target *parent, struct 
 	struct process_layers *process;
 
 	(void)time_ns;
-	if (!from || child->state[layers->place])
+	if (!from)
 		return 0;
 	process = make_layers(layers, child);
 	if (!process)
 		return -ENOMEM;
-	process->layout = from->layout;
-	process->probed = from->probed;
 	process->parent = parent->pid;
+	if (!process->layout) {
+		process->layout = from->layout;
+		process->probed = from->probed;
+	}
 	return 0;
 }
 
@@ -212,36 +214,7 @@ static int try_if_due(struct rls_layers *layers, struct process_layers *process,
 
 /* ---- names ---- */
 
-int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *record, size_t size)
-{
-	const struct rls_wire_layer_object *object = (const void *)record;
-	struct rls_target *target = rls_targets_find(layers->parts.targets, (pid_t)record->pid);
-	struct process_layers *process = target ? make_layers(layers, target) : NULL;
-	_cleanup_live_space_ struct rls_live_space live;
-	struct rls_object_reader reader = {.space = &live.space};
-	int r;
-
-	rls_live_space_open(&live, (pid_t)record->pid);
-	if (size < sizeof(*object) || !target)
-		return 0;
-	if (!process)
-		return -ENOMEM;
-	/* A child may have ended since; its parent has the same, mostly. */
-	if (process->parent && rls_live_space_probe(&live, object->type)) {
-		rls_live_space_close(&live);
-		rls_live_space_open(&live, process->parent);
-	}
-	if (!process->layout) { /* a child, or what runs a file that was probed before */
-		process->wait_ns = 0;
-		r = try_if_due(layers, process, target->pid, record->time_ns);
-		if (r)
-			return r;
-	}
-	reader.layout = process->layout;
-	return rls_layer_objects_add(&process->objects, object, reader.layout ? &reader : NULL,
-				     layers->parts.output);
-}
-
+/* pid: whose memory is read. */
 static int name_waiting(const struct rls_layers *layers, struct process_layers *process, pid_t pid,
 			uint64_t time_ns, bool now)
 {
@@ -253,6 +226,41 @@ static int name_waiting(const struct rls_layers *layers, struct process_layers *
 	rls_live_space_open(&live, pid);
 	return rls_layer_objects_name(&process->objects, reader.layout ? &reader : NULL,
 				      layers->parts.output, time_ns, now);
+}
+
+static int take_object(struct rls_layers *layers, struct process_layers *process,
+		       const struct rls_wire_layer_object *object)
+{
+	pid_t pid = (pid_t)object->header.pid;
+	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
+	struct rls_object_reader reader = {.space = &live.space};
+	int r = 0;
+
+	if (!process->layout) { /* it runs a file that was probed before */
+		process->wait_ns = 0;
+		r = try_if_due(layers, process, pid, object->header.time_ns);
+	}
+	if (r)
+		return r;
+	reader.layout = process->layout;
+	rls_live_space_open(&live, pid);
+	r = rls_layer_objects_add(&process->objects, object, reader.layout ? &reader : NULL,
+				  layers->parts.output);
+	/* A child may have ended since; its parent has the same, mostly. */
+	if (!r && process->parent && rls_live_space_probe(&live, object->type))
+		r = name_waiting(layers, process, process->parent, object->header.time_ns, true);
+	return r;
+}
+
+int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *record, size_t size)
+{
+	struct rls_target *target = rls_targets_find(layers->parts.targets, (pid_t)record->pid);
+	struct process_layers *process;
+
+	if (size < sizeof(struct rls_wire_layer_object) || !target)
+		return 0;
+	process = make_layers(layers, target);
+	return process ? take_object(layers, process, (const void *)record) : -ENOMEM;
 }
 
 /* ---- going on ---- */
