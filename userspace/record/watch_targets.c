@@ -129,6 +129,8 @@ void rls_recorder_drain_maps(void *context)
 	struct rls_recorder *recorder = context;
 
 	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
+	if (recorder->layers && rls_layers_spare(recorder->layers))
+		rls_debug("calls of layers where stacks are switched may be lost");
 }
 
 #define ASKED_MAX 64

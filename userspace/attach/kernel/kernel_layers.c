@@ -67,11 +67,22 @@ static int attach_site(struct rls_kernel *kernel, struct rls_links *links, const
 				 items_bytes, rls_cookie_cost(cost_ns)));
 }
 
+static int attach_ends(struct rls_kernel *kernel, struct rls_links *links, const char *path,
+		       const struct rls_layer_sites *sites)
+{
+	int r = sites->all_ends ? 0 : -ENOTSUP;
+
+	for (size_t i = 1; !r && i < sites->count; i++)
+		r = attach_site(kernel, links, path, &sites->items[i], 0);
+	return r;
+}
+
 /* The end first: a begin whose end is not seen would last until the next hit. */
 int rls_kernel_attach_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
-			     const struct rls_layer_sites *sites, uint32_t items_bytes)
+			     const struct rls_layer_sites *sites, uint32_t items_bytes, bool spared)
 {
 	const struct rls_layer_site *begin = &sites->items[0];
+	uint32_t cost_ns = kernel->costs.ns[begin->site_class][1];
 	struct rls_layer_probes *layers = &kernel->layers;
 	struct rls_layer_file *probed;
 	int r = rls_grow(&layers->files, &layers->room, layers->count);
@@ -81,17 +92,19 @@ int rls_kernel_attach_layers(struct rls_kernel *kernel, uint32_t file, const cha
 	probed = &layers->files[layers->count];
 	*probed = (struct rls_layer_file){.file = file};
 	rls_kernel_begin_switching(kernel);
-	r = attach_return(
-		kernel, &probed->returns, path, begin->file_offset,
-		RLS_LAYER_COOKIE(RLS_LAYER_RETURNED, 0, 0,
-				 rls_cookie_cost(kernel->costs.ns[begin->site_class][1])));
+	r = spared ? attach_ends(kernel, &probed->links, path, sites)
+		   : attach_return(
+			     kernel, &probed->returns, path, begin->file_offset,
+			     RLS_LAYER_COOKIE(RLS_LAYER_RETURNED, 0, 0, rls_cookie_cost(cost_ns)));
 	if (!r)
 		r = attach_site(kernel, &probed->links, path, begin, items_bytes);
 	rls_kernel_end_switching(kernel);
-	if (r)
-		rls_links_clear(&probed->returns, 0);
-	else
+	if (!r) {
 		layers->count++;
+		return 0;
+	}
+	rls_links_clear(&probed->returns, 0);
+	rls_links_clear(&probed->links, 0);
 	return r;
 }
 
@@ -103,19 +116,17 @@ static struct rls_layer_file *file_of(struct rls_kernel *kernel, uint32_t file)
 	return NULL;
 }
 
-/* An end that is seen twice is over the first time. */
 int rls_kernel_spare_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
 			    const struct rls_layer_sites *sites)
 {
 	struct rls_layer_file *probed = file_of(kernel, file);
-	int r = sites->all_ends ? 0 : -ENOENT;
+	int r;
 
 	if (!probed)
 		return 0;
 	rls_kernel_begin_switching(kernel);
 	rls_links_clear(&probed->returns, 0);
-	for (size_t i = 1; !r && i < sites->count; i++)
-		r = attach_site(kernel, &probed->links, path, &sites->items[i], 0);
+	r = attach_ends(kernel, &probed->links, path, sites);
 	if (r)
 		rls_links_clear(&probed->links, 0);
 	rls_kernel_end_switching(kernel);

@@ -4,6 +4,7 @@
 #ifndef RLS_KERNEL_LAYERS_H
 #define RLS_KERNEL_LAYERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,12 +13,13 @@
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/plan/layer_sites.h"
 
-/* Puts probes where calls begin in one file, of which `file` is the caller's number; where they end are return probes.
- * path must open from here. items_bytes: where in a tuple of that interpreter its items lie. 0 or -errno: then none
+/* Puts probes where calls begin in one file, of which `file` is the caller's number, and return probes where they end;
+ * spared: probes at the ends instead. path must open from here. items_bytes: where in a tuple of that interpreter its items lie. 0 or -errno: then none
  * is on. */
 int rls_kernel_attach_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
-			     const struct rls_layer_sites *sites, uint32_t items_bytes);
-/* Stacks are switched there, and a return probe would harm: the ends are probed instead. 0; -ENOENT: not all of them
+			     const struct rls_layer_sites *sites, uint32_t items_bytes,
+			     bool spared);
+/* Stacks are switched there, and a return probe would harm: the ends are probed instead. 0; -ENOTSUP: not all of them
  * are known; -errno: then none is on any more. */
 int rls_kernel_spare_layers(struct rls_kernel *kernel, uint32_t file, const char *path,
 			    const struct rls_layer_sites *sites);

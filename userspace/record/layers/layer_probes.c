@@ -13,6 +13,7 @@
 #include "userspace/elf/elf.h"
 #include "userspace/plan/layer_sites.h"
 #include "userspace/record/probes/modified_files.h"
+#include "userspace/record/probes/stack_switching.h"
 
 #define WRITTEN_AT_ONCE 16
 #define TORCH_MODULES "torch.nn.modules.module"
@@ -126,13 +127,9 @@ static int probe_file(struct rls_layer_probes_table *table, struct rls_layer_pro
 {
 	int r = find_sites(file->host_path, vaddr, &file->sites);
 
-	if (!r && file->identity->switches_stacks && !file->sites.all_ends)
-		r = -ENOENT;
 	if (!r)
 		r = rls_kernel_attach_layers(table->kernel, number_of(table, file), file->host_path,
-					     &file->sites, items_bytes);
-	if (!r && file->identity->switches_stacks)
-		r = spare_file(table, file);
+					     &file->sites, items_bytes, file->spared);
 	rls_debug("%s: calls of layers at 0x%llx: %s", file->path, (unsigned long long)vaddr,
 		  r ? strerror(-r) : "probed");
 	if (!r || r == -ENOMEM)
@@ -159,7 +156,8 @@ static int add_file(struct rls_layer_probes_table *table, const struct rls_file 
 }
 
 int rls_layer_probes_add(struct rls_layer_probes_table *table, pid_t pid,
-			 const struct rls_python *python, const struct rls_object_reader *reader)
+			 const struct rls_mappings *mappings, const struct rls_python *python,
+			 const struct rls_object_reader *reader)
 {
 	uint64_t call = table->table ? find_function(reader, python) : 0;
 	_cleanup_free_ char *host_path = NULL;
@@ -176,6 +174,9 @@ int rls_layer_probes_add(struct rls_layer_probes_table *table, pid_t pid,
 	if (file)
 		return file->refused ? -ENOTSUP : 0;
 	r = add_file(table, identity, host_path, python->mapping->path, &file);
+	/* What it maps now may not have been noted yet. */
+	if (!r)
+		file->spared = identity->switches_stacks || rls_stack_switching_among(mappings);
 	return r ? r
 		 : probe_file(table, file, call - python->load_bias,
 			      rls_tuple_items_bytes(reader->layout));
@@ -191,9 +192,25 @@ static const char *check_file(const struct rls_layer_probes_table *table,
 		rls_kernel_detach_layers(table->kernel, number_of(table, file));
 		return "it is written to while it is probed";
 	}
-	if (!file->spared && file->identity->switches_stacks && spare_file(table, file))
-		return "stacks are switched there";
 	return NULL;
+}
+
+int rls_layer_probes_spare(struct rls_layer_probes_table *table,
+			   int (*report)(void *context, const char *path, const char *why),
+			   void *context)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < table->count; i++) {
+		struct rls_layer_probed *file = &table->files[i];
+
+		if (file->refused || file->spared || !file->identity->switches_stacks ||
+		    !spare_file(table, file))
+			continue;
+		give_up(table, file);
+		r = report(context, file->path, "stacks are switched there");
+	}
+	return r;
 }
 
 int rls_layer_probes_check(struct rls_layer_probes_table *table,

@@ -40,10 +40,15 @@ void rls_layer_probes_close(struct rls_layer_probes_table *table);
 /* Probes the interpreter of a process. 0: its probes are live; -EAGAIN: no class shows the function yet; -ENOTSUP:
  * the interpreter cannot be probed; -ENOMEM or another -errno. */
 int rls_layer_probes_add(struct rls_layer_probes_table *table, pid_t pid,
-			 const struct rls_python *python, const struct rls_object_reader *reader);
+			 const struct rls_mappings *mappings, const struct rls_python *python,
+			 const struct rls_object_reader *reader);
 
-/* For each turn of the loop: takes the probes off files that are written to, and return probes off those by which stacks
- * are switched; reports each that has no probes any more, and why. 0 or what report returned. */
+/* At once where a process has begun to switch stacks: takes the return probes off what it maps. Reports each file
+ * that has no probes any more for that, and why. 0 or what report returned. */
+int rls_layer_probes_spare(struct rls_layer_probes_table *table,
+			   int (*report)(void *context, const char *path, const char *why),
+			   void *context);
+/* For each turn of the loop: the same of files that are written to, all probes. */
 int rls_layer_probes_check(struct rls_layer_probes_table *table,
 			   int (*report)(void *context, const char *path, const char *why),
 			   void *context);

@@ -163,7 +163,7 @@ static int probe_process(struct rls_layers *layers, struct process_layers *proce
 		return python.runtime ? 0 : -EAGAIN;
 	}
 	process->layout = reader.layout;
-	r = rls_layer_probes_add(&layers->probes, pid, &python, &reader);
+	r = rls_layer_probes_add(&layers->probes, pid, mappings, &python, &reader);
 	if (r == -ENOTSUP)
 		warn_of_unknown(layers, pid, &python, time_ns);
 	return r == -ENOMEM || r == -EAGAIN ? r : 0;
@@ -275,6 +275,11 @@ static int warn_of_file(void *context, const char *path, const char *why)
 		     path, why) < 0)
 		return -ENOMEM;
 	return rls_event_output_warn(layers->parts.output, rls_monotonic_ns(), text);
+}
+
+int rls_layers_spare(struct rls_layers *layers)
+{
+	return rls_layer_probes_spare(&layers->probes, warn_of_file, layers);
 }
 
 int rls_layers_tick(struct rls_layers *layers, uint64_t time_ns)

@@ -36,6 +36,9 @@ void rls_layers_free(struct rls_layers *layers);
 /* The files that a process maps have changed. 0 or -ENOMEM. */
 int rls_layers_mapped(struct rls_layers *layers, struct rls_files *files, pid_t pid,
 		      const struct rls_mappings *mappings);
+/* Processes of the host have mapped something: takes probes off at once that would harm one (stack_switching.h).
+ * 0 or -errno. */
+int rls_layers_spare(struct rls_layers *layers);
 /* A record RLS_WIRE_LAYER_OBJECT. 0 or -errno. */
 int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *record, size_t size);
 /* Each turn of the loop. 0 or -errno. */
