@@ -119,8 +119,8 @@ def target_inside(checks):
     paths = {library["path"] for library in processes[pid]["libraries"]}
     for start, name in ((harness.modules(), "truthsim"), ("/mnt/modules", "truthback")):
         wanted = os.path.join(start, name)
-        checks.that(any(path.startswith(wanted) for path in paths), "%s… is given as the target sees "
-                    "it" % wanted)
+        found = any(path.startswith(wanted) for path in paths)
+        checks.that(found, "%s… is given as the target sees it%s" % (wanted, "" if found else ": %s" % sorted(paths)))
     harness.check_sums(checks, report)
     harness.check_lossless(checks, report)
 

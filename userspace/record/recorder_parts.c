@@ -34,6 +34,8 @@
 #define WAITS_HZ_MAX 2560
 /* Of the overhead budget, what counting memory may cost. */
 #define MEMORY_SHARE 0.5
+/* Where fewer may be open, auto counts no memory. */
+#define MEMORY_DESCRIPTORS 256
 #define CONTROL_BYTES (8U << 20)
 #define GPU_BYTES (16U << 20)
 #define STACKS_BYTES (8U << 20)
@@ -59,7 +61,11 @@ static int open_totals(struct rls_recorder *recorder, struct rls_kernel_options 
 
 static bool wants_memory(const struct rls_recorder *recorder)
 {
-	return recorder->options.memory != RLS_MEMORY_OFF && !recorder->options.listener;
+	if (recorder->options.memory == RLS_MEMORY_OFF || recorder->options.listener)
+		return false;
+	/* What traces needs them more. */
+	return recorder->options.memory == RLS_MEMORY_ALL ||
+	       rls_descriptors_suffice(MEMORY_DESCRIPTORS);
 }
 
 static bool wants_layers(const struct rls_recorder *recorder)
