@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "userspace/machine_code/decoder.h"
+
 /* What the walk has come across; a length of 0 means none. */
 struct candidates {
 	struct rls_instruction emulated;
@@ -99,4 +101,20 @@ int rls_choose_site(const struct rls_elf *elf, const struct rls_code *code, uint
 		}
 	}
 	return -ENOENT;
+}
+
+bool rls_choice_keeps_arguments(const struct rls_elf *elf, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		struct rls_instruction instruction;
+		const uint8_t *bytes;
+
+		if (rls_code_decode(elf, from, &instruction) < 0)
+			return false;
+		bytes = rls_elf_bytes(elf, from, instruction.length);
+		if (!bytes || rls_decode_writes_argument(bytes, instruction.length))
+			return false;
+		from += instruction.length;
+	}
+	return from == to;
 }

@@ -14,6 +14,9 @@
 #ifndef RLS_CHOICE_H
 #define RLS_CHOICE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "userspace/machine_code/code.h"
 
 /* How far the walk may go. */
@@ -27,5 +30,9 @@
  * 0; -ENOENT when nothing there can be probed; -EFAULT or -EILSEQ as rls_code_decode. */
 int rls_choose_site(const struct rls_elf *elf, const struct rls_code *code, uint64_t start,
 		    const struct rls_addresses *taken, struct rls_instruction *out);
+
+/* Whether the instructions of [from, to) leave the registers of arguments as they are: a probe at to sees them as one at
+ * from would. false too if one cannot be decoded. */
+bool rls_choice_keeps_arguments(const struct rls_elf *elf, uint64_t from, uint64_t to);
 
 #endif

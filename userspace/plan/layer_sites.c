@@ -20,23 +20,6 @@ static int add_layer_site(struct rls_elf *elf, const struct rls_instruction *ins
 	return 0;
 }
 
-/* Whether what is between two instructions leaves the arguments' registers alone. */
-static bool keeps_arguments(const struct rls_elf *elf, uint64_t from, uint64_t to)
-{
-	while (from < to) {
-		struct rls_instruction instruction;
-		const uint8_t *bytes;
-
-		if (rls_code_decode(elf, from, &instruction) < 0)
-			return false;
-		bytes = rls_elf_bytes(elf, from, instruction.length);
-		if (!bytes || rls_decode_writes_argument(bytes, instruction.length))
-			return false;
-		from += instruction.length;
-	}
-	return from == to;
-}
-
 /* The function's first instruction, if nothing less expensive will do. */
 static int find_begin(struct rls_elf *elf, const struct rls_code *code,
 		      struct rls_layer_sites *sites)
@@ -44,7 +27,7 @@ static int find_begin(struct rls_elf *elf, const struct rls_code *code,
 	struct rls_instruction instruction;
 
 	if (rls_choose_site(elf, code, code->start, NULL, &instruction) ||
-	    !keeps_arguments(elf, code->start, instruction.vaddr)) {
+	    !rls_choice_keeps_arguments(elf, code->start, instruction.vaddr)) {
 		if (rls_code_decode(elf, code->start, &instruction) < 0)
 			return -ENOENT;
 	}

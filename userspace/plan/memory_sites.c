@@ -49,23 +49,6 @@ static int visit_symbol(const struct rls_elf_symbol *symbol, void *context)
 	return 0;
 }
 
-/* Whether what is between two instructions leaves the arguments' registers alone. */
-static bool keeps_arguments(const struct rls_elf *elf, uint64_t from, uint64_t to)
-{
-	while (from < to) {
-		struct rls_instruction instruction;
-		const uint8_t *bytes;
-
-		if (rls_code_decode(elf, from, &instruction) < 0)
-			return false;
-		bytes = rls_elf_bytes(elf, from, instruction.length);
-		if (!bytes || rls_decode_writes_argument(bytes, instruction.length))
-			return false;
-		from += instruction.length;
-	}
-	return from == to;
-}
-
 /* The function's first instruction, if nothing less expensive will do. */
 static int choose_instruction(struct rls_elf *elf, uint64_t vaddr, struct rls_instruction *out)
 {
@@ -79,7 +62,7 @@ static int choose_instruction(struct rls_elf *elf, uint64_t vaddr, struct rls_in
 		r = rls_choose_site(elf, &code, vaddr, NULL, out);
 		rls_code_clear(&code);
 	}
-	if (!r && keeps_arguments(elf, vaddr, out->vaddr))
+	if (!r && rls_choice_keeps_arguments(elf, vaddr, out->vaddr))
 		return 0;
 	r = rls_code_decode(elf, vaddr, out);
 	if (!r && out->endbr && !rls_code_decode(elf, vaddr + out->length, out) && !out->probeable)

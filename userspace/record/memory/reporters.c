@@ -8,6 +8,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "userspace/attach/kernel/kernel_memory.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/elf/elf.h"
@@ -157,7 +158,7 @@ void rls_reporters_set_rung(struct rls_reporters *reporters, uint8_t rung)
 		int r = attach_rung(reporters, process);
 
 		if (r && r != -ESRCH)
-			warn_of_libc(reporters->files[process->file].path, "blocks", strerror(-r));
+			warn_of_libc(reporters->files[process->file].path, "blocks", rls_reason(-r));
 	}
 }
 
