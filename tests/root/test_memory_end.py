@@ -95,7 +95,7 @@ def check_end(checks, python, group):
     row = main_memory(report, job.pid)
     checks.that(row and row["out_of_memory"] is True, "the report says that it ran out of memory: %s" % row)
     checks.that(row and row["limit_bytes"] == LIMIT, "and of which limit")
-    lines = sorted(report["memory_lines"], key=lambda line: -line["live_bytes"])
+    lines = sorted(report["memory_lines"], key=lambda line: -(line["live_bytes"] or 0))
     checks.that(lines and lines[0]["line"] == line_of("keep") and lines[0]["file"] == JOB and
                 0.6 * LIMIT < lines[0]["live_bytes"] <= LIMIT, "the line that has it: %s" % lines[:1])
     checks.that(any(line["line"] == line_of("use") and not line["live_bytes"] for line in lines),
