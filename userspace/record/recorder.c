@@ -229,6 +229,8 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		return r;
 	rls_warn_of_tracers(&recorder->output, &recorder->targets, recorder->start_ns);
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);
+	if (recorder->memory)
+		rls_memory_begin(recorder->memory);
 	announce(recorder);
 	if (recorder->controller)
 		r = rls_overhead_controller_start(recorder->controller, recorder->start_ns,

@@ -15,6 +15,8 @@
 #include "userspace/process/living_thread.h"
 
 #define BLOCKS_AT_ONCE 4096
+/* Links of ended processes that may be kept: closing takes 50 ms, of one as of many. */
+#define ENDED_LINKS_MAX 256
 #define LINES_BYTES (RLS_MEMORY_LINES * sizeof(struct rls_wire_memory_line))
 
 /* ---- loading ---- */
@@ -220,9 +222,9 @@ int rls_kernel_attach_memory_of(struct rls_kernel *kernel, pid_t pid, uint32_t f
 	return r;
 }
 
-static void drop_own(struct rls_memory_probes *memory, size_t i)
+static void gather_own(struct rls_memory_probes *memory, size_t i, struct rls_links *gone)
 {
-	rls_links_clear(&memory->own[i].links, 0);
+	rls_links_gather(&memory->own[i].links, gone);
 	memory->own[i] = memory->own[--memory->own_count];
 }
 
@@ -234,7 +236,9 @@ void rls_kernel_detach_memory_of(struct rls_kernel *kernel, pid_t pid,
 	for (size_t i = memory->own_count; i-- > 0;)
 		if ((!pid || memory->own[i].pid == pid) &&
 		    (!report || memory->own[i].report == report))
-			drop_own(memory, i);
+			gather_own(memory, i, &memory->ended);
+	if (!pid || memory->ended.count >= ENDED_LINKS_MAX)
+		rls_links_clear(&memory->ended, 0);
 }
 
 void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file)
@@ -243,7 +247,8 @@ void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file)
 
 	for (size_t i = memory->own_count; i-- > 0;)
 		if (memory->own[i].number == file)
-			drop_own(memory, i);
+			gather_own(memory, i, &memory->ended);
+	rls_links_clear(&memory->ended, 0);
 	for (size_t i = 0; i < memory->file_count; i++) {
 		if (memory->files[i].number != file || memory->files[i].gone)
 			continue;
@@ -261,6 +266,7 @@ void rls_kernel_leave_memory(struct rls_kernel *kernel)
 		rls_links_gather(&memory->items[i].links, &kernel->links);
 	for (size_t i = 0; i < memory->own_count; i++)
 		rls_links_gather(&memory->own[i].links, &kernel->links);
+	rls_links_gather(&memory->ended, &kernel->links);
 	memory->count = memory->own_count = 0;
 }
 

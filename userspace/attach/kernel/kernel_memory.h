@@ -18,10 +18,11 @@ int rls_kernel_attach_memory(struct rls_kernel *kernel, uint32_t file, const cha
 /* The same of one site, in one process alone: of a file that half of the host maps. */
 int rls_kernel_attach_memory_of(struct rls_kernel *kernel, pid_t pid, uint32_t file,
 				const char *path, const struct rls_memory_site *site);
-/* Takes such off again: of a process (0: of all) those for a report (0: for any). */
+/* Takes such off again: those for a report (0: for any), of all processes (pid 0), or of one that has ended or
+ * executes another program. */
 void rls_kernel_detach_memory_of(struct rls_kernel *kernel, pid_t pid,
 				 enum rls_memory_report report);
-/* Takes off those of a file, or (UINT32_MAX) of all. */
+/* Takes off those of a file. */
 void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file);
 
 /* From now on, in files to come too. Counting begins when all probes are on, and ends before they go. A source whose blocks

@@ -60,6 +60,7 @@ struct rls_memory_probes {
 		struct rls_links links;
 	} * own;
 	size_t own_count, own_room;
+	struct rls_links ended; /* of processes that are over: nothing hits them any more */
 };
 
 /* Sites at which objects are called. */

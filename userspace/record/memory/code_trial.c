@@ -22,6 +22,7 @@ struct tracing {
 	uint64_t words[RLS_TRIAL_SITES_MAX]; /* at each site, without breakpoints */
 	size_t step; /* of the last hit */
 	unsigned int repeats[RLS_TRIAL_SITES_MAX]; /* hits in that step */
+	bool reaped; /* its number may be another process's by now */
 };
 
 /* Moves pages onto others, by no function of a library: its code may be what they are. */
@@ -105,21 +106,22 @@ static int put_byte(pid_t child, uint64_t address, uint8_t byte)
 }
 
 /* True: it stopped for a signal. */
-static bool wait_for_stop(pid_t child, int *status)
+static bool wait_for_stop(struct tracing *tracing, int *status)
 {
 	pid_t answer;
 
 	do
-		answer = waitpid(child, status, 0);
+		answer = waitpid(tracing->child, status, 0);
 	while (answer < 0 && errno == EINTR);
-	return answer == child && WIFSTOPPED(*status);
+	tracing->reaped = answer == tracing->child && !WIFSTOPPED(*status);
+	return answer == tracing->child && !tracing->reaped;
 }
 
 static int begin(struct tracing *tracing)
 {
 	int r = 0, status;
 
-	if (!wait_for_stop(tracing->child, &status))
+	if (!wait_for_stop(tracing, &status))
 		return -ECHILD;
 	if (ptrace(PTRACE_SETOPTIONS, tracing->child, NULL, PTRACE_O_EXITKILL))
 		return -errno;
@@ -171,24 +173,24 @@ static int pass_site(struct tracing *tracing)
 		r = put_byte(tracing->child, trial->sites[site], (uint8_t)tracing->words[site]);
 	if (!r && ptrace(PTRACE_SINGLESTEP, tracing->child, NULL, NULL))
 		r = -errno;
-	if (!r && (!wait_for_stop(tracing->child, &status) || WSTOPSIG(status) != SIGTRAP))
+	if (!r && (!wait_for_stop(tracing, &status) || WSTOPSIG(status) != SIGTRAP))
 		r = -ECHILD;
 	if (r || tracing->repeats[site] >= RLS_TRIAL_REPEATS)
 		return r;
 	return put_byte(tracing->child, trial->sites[site], BREAKPOINT);
 }
 
-static int trace(struct tracing *tracing, bool *ended)
+static int trace(struct tracing *tracing)
 {
 	int r = begin(tracing), status = 0;
 
 	for (size_t hits = 0; !r; hits++) {
 		if (ptrace(PTRACE_CONT, tracing->child, NULL, NULL))
 			return -errno;
-		if (!wait_for_stop(tracing->child, &status)) {
-			*ended = true;
-			return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ECHILD;
-		}
+		if (!wait_for_stop(tracing, &status))
+			return tracing->reaped && WIFEXITED(status) && !WEXITSTATUS(status)
+				       ? 0
+				       : -ECHILD;
 		if (WSTOPSIG(status) != SIGTRAP || hits >= RLS_TRIAL_HITS_MAX)
 			return -ECHILD;
 		r = pass_site(tracing);
@@ -199,7 +201,6 @@ static int trace(struct tracing *tracing, bool *ended)
 int rls_code_trial_run(const struct rls_code_trial *trial)
 {
 	struct tracing tracing = {.trial = trial};
-	bool ended = false;
 	int r;
 
 	if (trial->site_count > RLS_TRIAL_SITES_MAX)
@@ -209,8 +210,8 @@ int rls_code_trial_run(const struct rls_code_trial *trial)
 		return -errno;
 	if (!tracing.child)
 		be_child(trial);
-	r = trace(&tracing, &ended);
-	if (!ended) {
+	r = trace(&tracing);
+	if (!tracing.reaped) {
 		kill(tracing.child, SIGKILL);
 		while (waitpid(tracing.child, NULL, 0) < 0 && errno == EINTR)
 			;

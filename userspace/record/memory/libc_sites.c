@@ -110,6 +110,7 @@ static size_t copies_from(const struct copy_hits *seen, size_t site)
 struct own_libc {
 	uint64_t base;
 	uint64_t memmove_vaddr;
+	const char *path; /* the loader's */
 	const ElfW(Phdr) * segments;
 	size_t count;
 };
@@ -139,6 +140,7 @@ static bool own_libc_find(struct own_libc *own)
 	if (!copiers[COPY_MEMCPY] || !copiers[COPY_MEMPCPY])
 		return false;
 	own->base = (uintptr_t)where.dli_fbase;
+	own->path = where.dli_fname;
 	own->memmove_vaddr = (uintptr_t)address - own->base;
 	return dl_iterate_phdr(find_own, own) == 1;
 }
@@ -401,6 +403,28 @@ static bool has_tunables(pid_t pid)
 	return false;
 }
 
+static void try_all(struct rls_libc_sites *libc, const struct own_libc *own,
+		    const struct rls_elf *elf)
+{
+	if (libc->tried)
+		return;
+	libc->tried = true;
+	libc->copies_reason = try_copies(libc, own, elf);
+	libc->rungs_reason = try_rungs(libc, own, elf);
+}
+
+void rls_libc_sites_prepare(struct rls_libc_sites *libc)
+{
+	struct own_libc own = {0};
+	struct rls_elf *elf;
+
+	if (!own_libc_find(&own) || rls_elf_open(own.path, &elf))
+		return;
+	if (is_own(&own, elf))
+		try_all(libc, &own, elf);
+	rls_elf_close(elf);
+}
+
 const char *rls_libc_sites_fit(struct rls_libc_sites *libc, const char *path, pid_t pid)
 {
 	struct own_libc own = {0};
@@ -410,11 +434,8 @@ const char *rls_libc_sites_fit(struct rls_libc_sites *libc, const char *path, pi
 	if (rls_elf_open(path, &elf))
 		return "it cannot be read";
 	same = own_libc_find(&own) && is_own(&own, elf);
-	if (same && !libc->tried) {
-		libc->tried = true;
-		libc->copies_reason = try_copies(libc, &own, elf);
-		libc->rungs_reason = try_rungs(libc, &own, elf);
-	}
+	if (same)
+		try_all(libc, &own, elf);
 	rls_elf_close(elf);
 	if (!same)
 		return "it is another build than the one that rlscope-bpf runs with";

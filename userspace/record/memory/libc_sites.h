@@ -33,6 +33,9 @@ struct rls_libc_sites {
 	const char *rungs_reason;
 };
 
+/* Makes the trial, which takes a tenth of a second, ahead of the first question. */
+void rls_libc_sites_prepare(struct rls_libc_sites *libc);
+
 /* Whether they hold for the C library at `path`, which opens from here, in a process: NULL, or why not, static
  * storage. The first call takes some 100 ms. */
 const char *rls_libc_sites_fit(struct rls_libc_sites *libc, const char *path, pid_t pid);

@@ -21,12 +21,9 @@
 /* Rows are flushed as often for so long, and after that as seldom. */
 #define OFTEN_NS 20000000000ULL
 #define SELDOM_NS 500000000ULL
-/* The rung of the C library's malloc that a budget begins with, how long one is watched, and what part of the share it
- * may have; a lower one sees more, so it is tried where this one takes little. */
-#define FIRST_RUNG 3
+/* How long a rung of the C library's malloc is watched, and what part of the share it may have. */
 #define RUNG_NS 1000000000ULL
 #define RUNG_PART 0.5
-#define RUNG_LITTLE 0.1
 
 struct rls_memory {
 	struct rls_memory_parts parts;
@@ -43,7 +40,6 @@ struct rls_memory {
 	struct {
 		uint64_t since_ns,
 			spent_ns; /* when it was last judged, and what all rungs had cost then */
-		uint8_t lowest; /* that is not too expensive, as far as is known */
 		uint64_t changed_ns; /* when it was last changed */
 	} rung;
 };
@@ -55,7 +51,11 @@ static int memory_forked(void *context, const struct rls_target *parent, struct 
 {
 	struct rls_memory *memory = context;
 
-	return rls_memory_rows_forked(memory->rows, child->pid);
+	int r = rls_memory_rows_forked(memory->rows, child->pid);
+
+	return r || !parent || parent == child
+		       ? r
+		       : rls_reporters_forked(&memory->reporters, parent->pid, child->pid);
 }
 
 static void memory_forget(void *context, struct rls_target *target, enum rls_target_over why,
@@ -94,7 +94,7 @@ int rls_memory_new(const struct rls_memory_parts *parts, struct rls_memory **out
 		free(memory);
 		return r;
 	}
-	rls_reporters_open(&memory->reporters, parts->kernel, parts->share < 0 ? 0 : FIRST_RUNG);
+	rls_reporters_open(&memory->reporters, parts->kernel, parts->share < 0);
 	*out = memory;
 	return 0;
 }
@@ -187,13 +187,16 @@ static int sample_devices(struct rls_memory *memory, uint64_t time_ns)
 
 static void change_rung(struct rls_memory *memory, uint8_t rung, uint64_t time_ns)
 {
-	rls_debug("malloc: rung %u after %u", rung, memory->reporters.rung);
+	uint8_t before = memory->reporters.rung;
+
 	rls_reporters_set_rung(&memory->reporters, rung);
+	if (memory->reporters.rung == before)
+		return;
+	rls_debug("malloc: rung %u after %u", memory->reporters.rung, before);
 	memory->rung.changed_ns = time_ns;
 }
 
-/* One rung up as soon as this one costs too much, and one down, to try it, where it costs little. A rung that was too
- * expensive once is not tried again. */
+/* One rung up as soon as this one costs too much, for good. */
 static void watch_rung(struct rls_memory *memory, uint64_t time_ns)
 {
 	uint64_t spent_ns = rls_kernel_memory_count(memory->parts.kernel,
@@ -201,20 +204,16 @@ static void watch_rung(struct rls_memory *memory, uint64_t time_ns)
 	uint8_t rung = memory->reporters.rung;
 	double share = memory->parts.share, spent, passed;
 
-	if (share < 0)
+	if (share < 0 || rung >= RLS_LIBC_RUNGS)
 		return;
 	if (!memory->rung.since_ns)
 		memory->rung.since_ns = time_ns;
 	spent = (double)(spent_ns - memory->rung.spent_ns);
 	passed = (double)(time_ns - memory->rung.since_ns);
-	if (rung < RLS_LIBC_RUNGS && spent > RUNG_PART * share * (passed + (double)RUNG_NS)) {
-		memory->rung.lowest = rung + 1;
+	if (spent > RUNG_PART * share * (passed + (double)RUNG_NS))
 		change_rung(memory, rung + 1, time_ns);
-	} else if (passed < (double)RUNG_NS) {
+	else if (passed < (double)RUNG_NS)
 		return;
-	} else if (rung > memory->rung.lowest && spent < RUNG_LITTLE * share * passed) {
-		change_rung(memory, rung - 1, time_ns);
-	}
 	memory->rung.spent_ns = spent_ns;
 	memory->rung.since_ns = time_ns;
 }
@@ -271,7 +270,6 @@ static int narrow_source(struct rls_memory *memory, uint32_t source, uint64_t ti
 		return warn_of_copies_end(memory, time_ns);
 	/* What is counted elsewhere could not be taken out of it any more. */
 	if (source != RLS_MEMORY_GPU && memory->reporters.rung < RLS_LIBC_RUNGS) {
-		memory->rung.lowest = RLS_LIBC_RUNGS;
 		change_rung(memory, RLS_LIBC_RUNGS, time_ns);
 	}
 	if (source == RLS_MEMORY_MALLOC)
@@ -369,8 +367,8 @@ static int warn_of_rung(struct rls_memory *memory, uint64_t time_ns)
 		length = asprintf(
 			&text,
 			"memory that only the C library knows of is counted in blocks of %u bytes "
-			"and more, and in the first %.1f s in larger ones, to keep to the overhead "
-			"budget (--memory all counts from %u bytes on)",
+			"and more from %.1f s on, and in smaller ones before that, to keep to the "
+			"overhead budget (--memory all counts from %u bytes on)",
 			rls_libc_rung_bytes[memory->reporters.rung], after_s,
 			rls_libc_rung_bytes[0]);
 	else
@@ -383,7 +381,22 @@ static int warn_of_rung(struct rls_memory *memory, uint64_t time_ns)
 	return length < 0 ? -ENOMEM : rls_event_output_warn(memory->parts.output, time_ns, text);
 }
 
+static int warn_of_late(struct rls_memory *memory, uint64_t time_ns)
+{
+	if (!memory->reporters.late)
+		return 0;
+	return rls_event_output_warn(
+		memory->parts.output, time_ns,
+		"blocks and copies of the C library are counted from 5 s after a process begins "
+		"(--memory all: at once)");
+}
+
 /* ---- going on ---- */
+
+void rls_memory_begin(struct rls_memory *memory)
+{
+	rls_reporters_begin(&memory->reporters);
+}
 
 int rls_memory_name(struct rls_memory *memory)
 {
@@ -403,7 +416,7 @@ static int flush_rows_if_due(struct rls_memory *memory, uint64_t time_ns)
 
 int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 {
-	int r = rls_reporters_check(&memory->reporters, warn_of_written, memory);
+	int r = rls_reporters_check(&memory->reporters, time_ns, warn_of_written, memory);
 
 	if (!memory->start_ns)
 		memory->start_ns = time_ns;
@@ -483,6 +496,8 @@ int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
 	log_hits(memory);
 	if (!r)
 		r = warn_of_rung(memory, stop_ns);
+	if (!r)
+		r = warn_of_late(memory, stop_ns);
 	if (!r)
 		r = warn_of_copies(memory, stop_ns);
 	return r ? r : warn_of_losses(memory, stop_ns);

@@ -40,6 +40,8 @@ int rls_memory_mapped(void *memory, struct rls_files *files, pid_t pid,
 		      const struct rls_mappings *mappings);
 /* Names what has been counted since: before what it is of is gone. Cheap. 0 or -errno. */
 int rls_memory_name(struct rls_memory *memory);
+/* Recording has begun; what was mapped before has its probes. */
+void rls_memory_begin(struct rls_memory *memory);
 /* Each turn of the loop. 0 or -errno. */
 int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns);
 /* The kernel side has stopped to count. 0 or -errno. */

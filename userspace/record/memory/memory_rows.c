@@ -468,20 +468,25 @@ int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_n
 {
 	struct living living = {.rows = rows, .pid = (uint32_t)pid, .time_ns = time_ns};
 	int r = rls_memory_rows_name(rows, pid ? pid : -1, time_ns);
-	bool any = false;
+	bool any = false, followed = false;
 
 	rls_memory_rows_conclude(rows, (uint32_t)pid);
 	rls_memory_row_clock_drop(rows, (uint32_t)pid);
 	if (!r)
 		r = flush_rows(rows, pid, pid ? pid : -1, time_ns);
-	for (size_t i = 0; !r && i < rows->count; i++)
-		any |= !pid || rows->rows[i].pid == (uint32_t)pid;
+	for (size_t i = 0; !r && i < rows->count; i++) {
+		uint32_t source = (uint32_t)rows->rows[i].of.source;
+		bool own = !pid || rows->rows[i].pid == (uint32_t)pid;
+
+		any |= own;
+		followed |= own && source != RLS_MEMORY_MALLOC && source != RLS_MEMORY_COPIES;
+	}
 	if (r || !any) /* most children allocate nothing that is reported */
 		return r;
 	for (size_t i = 0, count = place_count(rows); !r && i < count; i++)
 		if (rows->places[i].row && (!pid || rows->lines[i].key.pid == (uint32_t)pid))
 			r = add_ages(rows, i);
-	if (!r)
+	if (!r && followed) /* the map is long */
 		r = rls_kernel_each_block(rows->kernel, add_living, &living);
 	for (size_t i = 0; !r && i < rows->count; i++) {
 		struct rls_block_row *row = &rows->rows[i];

@@ -1,6 +1,7 @@
 #include "userspace/record/memory/reporters.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,19 +9,29 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "userspace/attach/kernel/kernel_memory.h"
+#include "userspace/base/clock.h"
 #include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
-#include "userspace/cpu/cpu_priority.h"
 #include "userspace/elf/elf.h"
 #include "userspace/plan/libc_code.h"
 #include "userspace/record/probes/modified_files.h"
 
 #define WRITTEN_AT_ONCE 16
+/* After a process has mapped its C library: most that end soon have ended. What is counted of it takes the recorder's time
+ * at their ends, when the names of their last lines cannot wait. */
+#define LATER_NS 5000000000ULL
 
-void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel, uint8_t rung)
+void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel, bool at_once)
 {
 	*reporters = (struct rls_reporters){
-		.kernel = kernel, .written_fd = rls_modified_files_open(), .rung = rung};
+		.kernel = kernel, .written_fd = rls_modified_files_open(), .at_once = at_once};
+	rls_libc_sites_prepare(&reporters->libc);
+}
+
+static void clear_waiting(struct rls_reporter_waiting *waiting)
+{
+	free(waiting->path);
+	free(waiting->target_path);
 }
 
 void rls_reporters_clear(struct rls_reporters *reporters)
@@ -31,6 +42,9 @@ void rls_reporters_clear(struct rls_reporters *reporters)
 	for (size_t i = 0; i < reporters->process_count; i++)
 		free(reporters->processes[i].path);
 	free(reporters->processes);
+	for (size_t i = 0; i < reporters->waiting_count; i++)
+		clear_waiting(&reporters->waiting[i]);
+	free(reporters->waiting);
 	if (reporters->kernel && reporters->written_fd >= 0)
 		close(reporters->written_fd);
 	*reporters = (struct rls_reporters){.written_fd = -1};
@@ -38,7 +52,6 @@ void rls_reporters_clear(struct rls_reporters *reporters)
 
 static size_t find_sites(const char *path, struct rls_memory_site *sites)
 {
-	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 	struct rls_elf *elf;
 	size_t count;
 
@@ -107,11 +120,30 @@ static bool is_known(const struct rls_reporters *reporters, pid_t pid)
 	for (size_t i = 0; i < reporters->process_count; i++)
 		if (reporters->processes[i].pid == pid)
 			return true;
+	for (size_t i = 0; i < reporters->waiting_count; i++)
+		if (reporters->waiting[i].pid == pid)
+			return true;
 	return false;
+}
+
+static struct rls_reporter_waiting take_waiting(struct rls_reporters *reporters, size_t i)
+{
+	struct rls_reporter_waiting taken = reporters->waiting[i];
+
+	reporters->waiting[i] = reporters->waiting[--reporters->waiting_count];
+	return taken;
 }
 
 void rls_reporters_forget(struct rls_reporters *reporters, pid_t pid)
 {
+	for (size_t i = reporters->waiting_count; i-- > 0;) {
+		struct rls_reporter_waiting gone;
+
+		if (reporters->waiting[i].pid != pid)
+			continue;
+		gone = take_waiting(reporters, i);
+		clear_waiting(&gone);
+	}
 	for (size_t i = 0; i < reporters->process_count; i++) {
 		if (reporters->processes[i].pid != pid)
 			continue;
@@ -157,8 +189,8 @@ void rls_reporters_set_rung(struct rls_reporters *reporters, uint8_t rung)
 		const struct rls_reporter_process *process = &reporters->processes[i];
 		int r = attach_rung(reporters, process);
 
-		if (r && r != -ESRCH)
-			warn_of_libc(reporters->files[process->file].path, "blocks", rls_reason(-r));
+		if (r && !rls_reason_is_end(r))
+			warn_of_libc(reporters->files[process->file].path, "blocks", rls_reason(r));
 	}
 }
 
@@ -219,9 +251,75 @@ static int probe_libc(struct rls_reporters *reporters, pid_t pid, const char *ho
 	process->fits = true;
 	rls_reporters_set_rung(reporters, reporters->rung); /* it may be none to rely on */
 	r = attach_libc(reporters, process, path);
-	if (r && r != -ESRCH)
-		warn_of_libc(path, "copies and blocks", strerror(-r));
+	if (r && !rls_reason_is_end(r))
+		warn_of_libc(path, "copies and blocks", rls_reason(r));
 	return r == -ENOMEM ? r : 0;
+}
+
+/* ---- later ---- */
+
+static int wait_with(struct rls_reporters *reporters, struct rls_reporter_waiting *waiting)
+{
+	if (!waiting->path || !waiting->target_path ||
+	    rls_grow(&reporters->waiting, &reporters->waiting_room, reporters->waiting_count)) {
+		clear_waiting(waiting);
+		return -ENOMEM;
+	}
+	reporters->waiting[reporters->waiting_count++] = *waiting;
+	return 0;
+}
+
+static int probe_libc_later(struct rls_reporters *reporters, pid_t pid, const char *path,
+			    const char *target_path)
+{
+	struct rls_reporter_waiting waiting = {.pid = pid,
+					       .due_ns = rls_monotonic_ns() +
+							 (reporters->at_once ? 0 : LATER_NS),
+					       .path = strdup(path),
+					       .target_path = strdup(target_path)};
+
+	return wait_with(reporters, &waiting);
+}
+
+int rls_reporters_forked(struct rls_reporters *reporters, pid_t parent, pid_t child)
+{
+	const char *path = NULL, *target_path = NULL, *rest;
+	_cleanup_free_ char *own = NULL;
+
+	for (size_t i = 0; i < reporters->process_count; i++)
+		if (reporters->processes[i].pid == parent) {
+			path = reporters->processes[i].path;
+			target_path = reporters->files[reporters->processes[i].file].path;
+		}
+	for (size_t i = 0; i < reporters->waiting_count; i++)
+		if (reporters->waiting[i].pid == parent) {
+			path = reporters->waiting[i].path;
+			target_path = reporters->waiting[i].target_path;
+		}
+	if (!path || is_known(reporters, child))
+		return 0;
+	rest = strncmp(path, "/proc/", 6) ? NULL : strchr(path + 6, '/');
+	if (rest && asprintf(&own, "/proc/%d%s", (int)child, rest) < 0)
+		return -ENOMEM;
+	return probe_libc_later(reporters, child, own ? own : path, target_path);
+}
+
+/* One at a time: each takes milliseconds. */
+static int probe_waiting(struct rls_reporters *reporters, uint64_t time_ns)
+{
+	for (size_t i = 0; i < reporters->waiting_count; i++) {
+		struct rls_reporter_waiting due;
+		int r;
+
+		if (reporters->waiting[i].due_ns > time_ns)
+			continue;
+		due = take_waiting(reporters, i);
+		reporters->late += !reporters->at_once;
+		r = probe_libc(reporters, due.pid, due.path, due.target_path);
+		clear_waiting(&due);
+		return r;
+	}
+	return 0;
 }
 
 /* ---- mappings ---- */
@@ -246,7 +344,9 @@ int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table,
 		first = false;
 		r = rls_files_locate(table, pid, mapping, &path, &file);
 		if (!r && libc)
-			r = probe_libc(reporters, pid, path, mapping->path);
+			r = reporters->running && !reporters->at_once
+				    ? probe_libc_later(reporters, pid, path, mapping->path)
+				    : probe_libc(reporters, pid, path, mapping->path);
 		if (r == -ENOMEM)
 			return r;
 		if (libc)
@@ -261,12 +361,18 @@ int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table,
 	return 0;
 }
 
-int rls_reporters_check(struct rls_reporters *reporters,
+void rls_reporters_begin(struct rls_reporters *reporters)
+{
+	reporters->running = true;
+}
+
+int rls_reporters_check(struct rls_reporters *reporters, uint64_t time_ns,
 			int (*report)(void *context, const char *path), void *context)
 {
-	int numbers[WRITTEN_AT_ONCE], r = 0;
+	int numbers[WRITTEN_AT_ONCE], r;
 	size_t count = rls_modified_files_read(reporters->written_fd, numbers, WRITTEN_AT_ONCE);
 
+	r = probe_waiting(reporters, time_ns);
 	for (size_t i = 0; !r && i < count; i++) {
 		for (size_t k = 0; !r && k < reporters->count; k++) {
 			if (reporters->files[k].watch < 0 ||
@@ -275,6 +381,9 @@ int rls_reporters_check(struct rls_reporters *reporters,
 			rls_kernel_detach_memory(reporters->kernel, (uint32_t)k);
 			rls_modified_files_unwatch(reporters->written_fd, numbers[i]);
 			reporters->files[k].watch = -1;
+			for (size_t p = 0; p < reporters->process_count; p++)
+				if (reporters->processes[p].file == k)
+					reporters->processes[p].fits = false;
 			r = report(context, reporters->files[k].path);
 		}
 	}

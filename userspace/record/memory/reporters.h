@@ -4,7 +4,9 @@
 #ifndef RLS_REPORTERS_H
 #define RLS_REPORTERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "userspace/attach/kernel/kernel.h"
@@ -31,21 +33,35 @@ struct rls_reporters {
 		bool fits; /* it has sites */
 	} * processes; /* whose C library has been looked at */
 	size_t process_count, process_room;
+	struct rls_reporter_waiting {
+		pid_t pid;
+		uint64_t due_ns;
+		char *path, *target_path; /* of its C library, from here and as it sees it; owned */
+	} * waiting;
+	size_t waiting_count, waiting_room;
+	bool running; /* recording has begun: what can wait waits */
+	bool at_once; /* nothing waits */
+	size_t late; /* processes whose C library was probed some time after they began */
 };
 
-/* rung: the lowest one at first. */
-void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel, uint8_t rung);
+/* at_once: C libraries are probed as soon as they are mapped, else 5 s later. From the lowest rung on. */
+void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel, bool at_once);
 void rls_reporters_clear(struct rls_reporters *reporters);
 
-/* Probes what is new among a process's mappings. 0 or -ENOMEM; a file that cannot be probed is a debug message. */
+/* Probes what is new among a process's mappings; once recording has begun, its C library 5 s later (rls_reporters_check). 0 or -ENOMEM; a file that cannot be probed is a debug message. */
 int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table, pid_t pid,
 		       const struct rls_mappings *mappings);
+/* A child has the C library of its parent, at the same place. 0 or -ENOMEM. */
+int rls_reporters_forked(struct rls_reporters *reporters, pid_t parent, pid_t child);
 /* From now on that rung; where it cannot be relied on, the next higher one that can. */
 void rls_reporters_set_rung(struct rls_reporters *reporters, uint8_t rung);
 /* The process has ended, or executes another program. */
 void rls_reporters_forget(struct rls_reporters *reporters, pid_t pid);
-/* For each turn of the loop: takes the probes off files that are written to, and reports each. 0 or what report returned. */
-int rls_reporters_check(struct rls_reporters *reporters,
+/* Recording has begun. */
+void rls_reporters_begin(struct rls_reporters *reporters);
+/* For each turn of the loop: probes the C library of a process that waits for that, and takes the probes off files that
+ * are written to, and reports each. 0, -ENOMEM or what report returned. */
+int rls_reporters_check(struct rls_reporters *reporters, uint64_t time_ns,
 			int (*report)(void *context, const char *path), void *context);
 
 #endif
