@@ -11,7 +11,7 @@ VALUES = {
     (None, "--format"): "text json jsonl csv sqlite html perfetto chrome speedscope pprof folded",
     ("probes", "--format"): "text json", ("check", "--format"): "text json",
     ("compare", "--format"): "text json html",
-    ("report", "--by"): "process thread operation phase line function file",
+    ("report", "--by"): "process thread operation phase line function file layer layer-type pass",
     ("report", "--sort"): "time on-cpu gpu corrected error name",
     ("report", "--stacks"): "traced sampled",
     ("compare", "--metric"): "ran wall corrected cpu", ("compare", "--normalise"): "speed none auto",
