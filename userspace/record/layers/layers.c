@@ -1,5 +1,6 @@
 #include "userspace/record/layers/layers.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,7 +10,9 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/kernel/kernel_layers.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
+#include "userspace/process/living_thread.h"
 #include "userspace/python/interpreter.h"
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/layers/layer_objects.h"
@@ -23,11 +26,13 @@ struct rls_layers {
 	struct rls_layers_parts parts;
 	struct rls_layer_probes_table probes;
 	size_t place; /* of struct process_layers among a target's states */
+	size_t unprobed; /* processes that ran Python and have ended without probes */
 };
 
 struct process_layers {
 	const struct rls_frame_layout *layout; /* NULL: not known (yet) */
 	pid_t parent; /* whose memory it began with; 0: nobody's */
+	bool python; /* it runs that, as far as is known */
 	bool probed; /* or nothing more is to be tried */
 	uint64_t tried_ns, wait_ns;
 	struct rls_layer_objects objects;
@@ -89,11 +94,12 @@ static void leave_layers(const struct rls_layers *layers, pid_t pid, uint64_t ti
 static void layers_forget(void *context, struct rls_target *target, enum rls_target_over why,
 			  uint64_t time_ns)
 {
-	const struct rls_layers *layers = context;
+	struct rls_layers *layers = context;
 	struct process_layers *process = target->state[layers->place];
 
 	if (!process)
 		return;
+	layers->unprobed += process->python && !process->probed && why == RLS_TARGET_ENDED;
 	if (process->objects.count && why == RLS_TARGET_EXECED)
 		leave_layers(layers, target->pid, time_ns);
 	if (process->objects.count && why != RLS_TARGET_CLOSED)
@@ -143,6 +149,17 @@ static void warn_of_unknown(const struct rls_layers *layers, pid_t pid,
 		rls_event_output_warn(layers->parts.output, time_ns, text);
 }
 
+static void warn_of_failure(const struct rls_layers *layers, pid_t pid, uint64_t time_ns)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text,
+		     "layers of process %d are not recorded: calls of objects cannot be probed in "
+		     "its interpreter",
+		     pid) >= 0)
+		rls_event_output_warn(layers->parts.output, time_ns, text);
+}
+
 /* 0: it is probed, or there is nothing to probe; -EAGAIN: not yet. */
 static int probe_process(struct rls_layers *layers, struct process_layers *process, pid_t pid,
 			 const struct rls_mappings *mappings, uint64_t time_ns)
@@ -156,6 +173,7 @@ static int probe_process(struct rls_layers *layers, struct process_layers *proce
 	r = rls_python_find(pid, mappings, &python);
 	if (r || !python.version[0])
 		return r == -ENOMEM ? r : -EAGAIN;
+	process->python = true;
 	reader.layout = rls_frame_layout_of(&python);
 	if (!rls_objects_known(reader.layout)) {
 		if (python.runtime)
@@ -164,9 +182,11 @@ static int probe_process(struct rls_layers *layers, struct process_layers *proce
 	}
 	process->layout = reader.layout;
 	r = rls_layer_probes_add(&layers->probes, pid, mappings, &python, &reader);
-	if (r == -ENOTSUP)
-		warn_of_unknown(layers, pid, &python, time_ns);
-	return r == -ENOMEM || r == -EAGAIN ? r : 0;
+	if (!r || r == -ENOMEM || r == -EAGAIN)
+		return r;
+	if (!rls_reason_is_end(r))
+		warn_of_failure(layers, pid, time_ns);
+	return 0;
 }
 
 static int try_process(struct rls_layers *layers, struct process_layers *process, pid_t pid,
@@ -265,11 +285,52 @@ int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *rec
 
 /* ---- going on ---- */
 
+/* In which layer they are is not known from now on. */
+static int lose_threads(const struct rls_layers *layers, pid_t pid, uint64_t time_ns)
+{
+	char path[RLS_PROCESS_PATH_BYTES];
+	struct dirent *entry;
+	DIR *tasks;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !r && (entry = readdir(tasks))) {
+		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+		struct rls_event event = rls_event_at(RLS_EVENT_LAYER, (uint32_t)pid, tid, time_ns);
+
+		event.layer.pass = RLS_PASS_UNKNOWN;
+		if (tid)
+			r = rls_event_output_add(layers->parts.output, &event);
+	}
+	if (tasks)
+		closedir(tasks);
+	return r;
+}
+
+/* Nobody sees their calls end any more. */
+static int lose_layers(const struct rls_layers *layers, uint64_t time_ns)
+{
+	const struct rls_targets *targets = layers->parts.targets;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < targets->count; i++) {
+		const struct process_layers *process = layers_of(layers, targets->all[i]);
+
+		if (process && process->objects.count)
+			r = lose_threads(layers, targets->all[i]->pid, time_ns);
+	}
+	return r;
+}
+
 static int warn_of_file(void *context, const char *path, const char *why)
 {
 	struct rls_layers *layers = context;
 	_cleanup_free_ char *text = NULL;
+	int r = lose_layers(layers, rls_monotonic_ns());
 
+	if (r)
+		return r;
 	if (asprintf(&text,
 		     "calls of layers by %s are not recorded any more: %s, so its probes are off",
 		     path, why) < 0)
@@ -336,6 +397,27 @@ static int warn_of_losses(const struct rls_layers *layers, uint64_t stop_ns)
 	return r ? r : rls_event_output_warn(layers->parts.output, stop_ns, text);
 }
 
+static int warn_of_unprobed(const struct rls_layers *layers, uint64_t stop_ns)
+{
+	const struct rls_targets *targets = layers->parts.targets;
+	_cleanup_free_ char *text = NULL;
+	size_t count = layers->unprobed;
+
+	for (size_t i = 0; i < targets->count; i++) {
+		const struct process_layers *process = layers_of(layers, targets->all[i]);
+
+		count += process && process->python && !process->probed;
+	}
+	if (!count)
+		return 0;
+	if (asprintf(&text,
+		     "layers of %zu processes are not recorded: they ended, or the recording did, "
+		     "before it was known where their Python calls objects",
+		     count) < 0)
+		return -ENOMEM;
+	return rls_event_output_warn(layers->parts.output, stop_ns, text);
+}
+
 int rls_layers_finish(struct rls_layers *layers, uint64_t start_ns, uint64_t stop_ns)
 {
 	const struct rls_targets *targets = layers->parts.targets;
@@ -349,5 +431,7 @@ int rls_layers_finish(struct rls_layers *layers, uint64_t start_ns, uint64_t sto
 	}
 	if (!r)
 		r = warn_of_losses(layers, stop_ns);
+	if (!r)
+		r = warn_of_unprobed(layers, stop_ns);
 	return r ? r : warn_of_cost(layers, start_ns, stop_ns);
 }
