@@ -124,7 +124,7 @@ def test_containers(checks, folder):
             if job.out.wait("ready", harness.PATIENCE_SECONDS) is None:
                 checks.saw("no overlay file system here: " + job.err.text().strip())
                 return
-        recording = harness.Recording([first.pid, second.pid], roles=ROLES)
+        recording = harness.Recording([first.pid, second.pid], "--memory", "off", roles=ROLES)
         work(first, COUNT)
         work(second, 2 * COUNT)
         status = recording.stop()
