@@ -18,13 +18,17 @@ static struct {
 } world;
 
 int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
-				 const char *text);
+				 const char *format, ...) __attribute__((format(printf, 3, 4)));
 int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
-				 const char *text)
+				 const char *format, ...)
 {
+	va_list arguments;
+
 	(void)output, (void)time_ns;
 	world.warnings++;
-	snprintf(world.last, sizeof(world.last), "%s", text);
+	va_start(arguments, format);
+	vsnprintf(world.last, sizeof(world.last), format, arguments);
+	va_end(arguments);
 	return 0;
 }
 

@@ -136,6 +136,11 @@ void rls_warning(const char *format, ...)
 	PRINT_LINE("rlscope-bpf: warning: ", true);
 }
 
+void rls_warning_list(const char *format, va_list arguments)
+{
+	print_line("rlscope-bpf: warning: ", true, format, arguments);
+}
+
 void rls_info(const char *format, ...)
 {
 	PRINT_LINE("", false);

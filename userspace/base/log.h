@@ -10,6 +10,7 @@
 #ifndef RLS_LOG_H
 #define RLS_LOG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 void rls_log_set_verbose(bool verbose);
@@ -30,6 +31,7 @@ void rls_log_set_muted(bool on);
 
 void rls_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rls_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void rls_warning_list(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 /* A plain line without prefix: progress, the `recording` line. */
 void rls_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Shown with --verbose only. */

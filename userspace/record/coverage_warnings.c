@@ -1,6 +1,5 @@
 #include "userspace/record/coverage_warnings.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "userspace/record/targets/process_info.h"
@@ -12,17 +11,16 @@
 void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_event_output *output,
 			  pid_t pid, uint64_t time_ns)
 {
-	char text[200];
 
 	if (!rls_libraries_python(libraries, pid)[0]) {
-		snprintf(text, sizeof(text), "process %d is not a Python process (yet)", pid);
-		rls_event_output_warn(output, time_ns, text);
+		rls_event_output_warn(output, time_ns, "process %d is not a Python process (yet)",
+				      pid);
 	} else if (!rls_libraries_count(libraries, pid)) {
-		snprintf(text, sizeof(text),
-			 "process %d has loaded no simulator, ML backend or CUDA library that is "
-			 "known (yet); name yours with --simulator, --backend or --native",
-			 pid);
-		rls_event_output_warn(output, time_ns, text);
+		rls_event_output_warn(
+			output, time_ns,
+			"process %d has loaded no simulator, ML backend or CUDA library that is "
+			"known (yet); name yours with --simulator, --backend or --native",
+			pid);
 	}
 }
 
@@ -32,7 +30,6 @@ void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls
 {
 	for (size_t i = 0; i < followed->count; i++) {
 		struct rls_target *process = followed->all[i];
-		char text[320];
 
 		if (process->blind_reported || !rls_libraries_is_blind(libraries, process->pid) ||
 		    !rls_cuda_calls_made(calls, (uint32_t)process->pid))
@@ -42,13 +39,13 @@ void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls
 		if (now_ns - process->called_ns < BRIDGE_PATIENCE_NS)
 			continue;
 		process->blind_reported = true;
-		snprintf(text, sizeof(text),
-			 "process %d uses CUDA without the CUPTI bridge, so its GPU times are not "
-			 "known: start it with CUDA_INJECTION64_PATH set to our "
-			 "librlscope_cupti.so, as `rlscope-bpf run` does, or load that now with "
-			 "`attach --inject`",
-			 process->pid);
-		rls_event_output_warn(output, time_ns, text);
+		rls_event_output_warn(
+			output, time_ns,
+			"process %d uses CUDA without the CUPTI bridge, so its GPU times are not "
+			"known: start it with CUDA_INJECTION64_PATH set to our "
+			"librlscope_cupti.so, as `rlscope-bpf run` does, or load that now with "
+			"`attach --inject`",
+			process->pid);
 	}
 }
 
@@ -56,18 +53,16 @@ static void warn_of_tracer(struct rls_event_output *output, struct rls_target *p
 			   uint64_t time_ns)
 {
 	pid_t tracer = 0;
-	char text[240];
 
 	if (process->warned_of_tracer || rls_process_tracer(process->pid, &tracer) || !tracer ||
 	    tracer == getpid())
 		return;
 	process->warned_of_tracer = true;
-	snprintf(
-		text, sizeof(text),
+	rls_event_output_warn(
+		output, time_ns,
 		"process %d is traced by process %d (a debugger?): its stops count as waits, and a "
 		"breakpoint on a probed instruction can end it when probes or debugger leave",
 		process->pid, tracer);
-	rls_event_output_warn(output, time_ns, text);
 }
 
 void rls_warn_of_tracers(struct rls_event_output *output, struct rls_targets *followed,

@@ -1,7 +1,5 @@
 #include "userspace/record/late_probes.h"
 
-#include <stdio.h>
-
 #define REPORTED_MAX 8
 #define LEAST_NS 5000000ULL /* less is not worth a line */
 #define LEAST_SHARE 1000 /* but of a process that lived shortly: one in so many */
@@ -36,7 +34,6 @@ int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *targe
 			  struct rls_event_output *output, uint64_t time_ns)
 {
 	uint64_t late_ns = target->late_ns;
-	char text[160];
 
 	target->late_ns = 0;
 	if (late_ns < LEAST_NS) {
@@ -51,31 +48,29 @@ int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *targe
 		return 0;
 	}
 	late->reported++;
-	snprintf(text, sizeof(text),
-		 "%.2f s of process %d were not traced in full: libraries were loaded, and their "
-		 "probes were not live yet",
-		 (double)late_ns / 1e9, target->pid);
-	return rls_event_output_warn(output, time_ns, text);
+	return rls_event_output_warn(
+		output, time_ns,
+		"%.2f s of process %d were not traced in full: libraries were loaded, and their "
+		"probes were not live yet",
+		(double)late_ns / 1e9, target->pid);
 }
 
 static int warn_of_missed(const struct rls_late_probes *late, struct rls_event_output *output,
 			  uint64_t time_ns)
 {
-	char text[160];
 
 	if (!late->missed)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "%zu process%s that ended had libraries before these were probed: %.3f s were not "
-		 "traced",
-		 late->missed, late->missed == 1 ? "" : "es", (double)late->missed_ns / 1e9);
-	return rls_event_output_warn(output, time_ns, text);
+	return rls_event_output_warn(
+		output, time_ns,
+		"%zu process%s that ended had libraries before these were probed: %.3f s were not "
+		"traced",
+		late->missed, late->missed == 1 ? "" : "es", (double)late->missed_ns / 1e9);
 }
 
 int rls_late_probes_finish(struct rls_late_probes *late, const struct rls_targets *targets,
 			   struct rls_event_output *output, uint64_t time_ns)
 {
-	char text[160];
 	int r = 0;
 
 	for (size_t i = 0; !r && i < targets->count; i++)
@@ -84,8 +79,8 @@ int rls_late_probes_finish(struct rls_late_probes *late, const struct rls_target
 		r = warn_of_missed(late, output, time_ns);
 	if (r || !late->others)
 		return r;
-	snprintf(text, sizeof(text),
-		 "%.2f s of %zu more processes were not traced in full, for the same reason",
-		 (double)late->others_ns / 1e9, late->others);
-	return rls_event_output_warn(output, time_ns, text);
+	return rls_event_output_warn(
+		output, time_ns,
+		"%.2f s of %zu more processes were not traced in full, for the same reason",
+		(double)late->others_ns / 1e9, late->others);
 }

@@ -82,11 +82,17 @@ struct rls_event_sink __wrap_rls_event_output_sink(struct rls_event_output *outp
 }
 
 int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
-				 const char *text);
+				 const char *format, ...) __attribute__((format(printf, 3, 4)));
 int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
-				 const char *text)
+				 const char *format, ...)
 {
+	va_list arguments;
+	char text[512];
+
 	(void)output;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
 	note("%lu %s\n", time_ns, text);
 	return 0;
 }

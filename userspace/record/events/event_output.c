@@ -116,9 +116,14 @@ static int event_output_add_warning(struct rls_event_output *output, uint64_t ti
 	return r ? r : rls_event_output_add(output, &event);
 }
 
-int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
+int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *format,
+			  ...)
 {
-	rls_warning("%s", text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	rls_warning_list(format, arguments);
+	va_end(arguments);
 	return rls_event_output_said(output, time_ns);
 }
 

@@ -41,7 +41,8 @@ struct rls_event_sink rls_event_output_sink(struct rls_event_output *output);
 int rls_event_output_add(struct rls_event_output *output, const struct rls_event *event);
 int rls_event_output_string(struct rls_event_output *output, const char *text, rls_string_id *out);
 /* Says it on stderr, and writes it as rls_event_output_said does. */
-int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *text);
+int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *format,
+			  ...) __attribute__((format(printf, 3, 4)));
 /* Writes what was said on stderr since the last time (userspace/base/log.h), each text once: all of it
  * may matter to who reads the figures. To a listener nothing. 0 or -errno. */
 int rls_event_output_said(struct rls_event_output *output, uint64_t time_ns);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
@@ -68,22 +67,20 @@ static int by_time(const void *a, const void *b)
 static int warn_of_thread(const struct rls_thread_losses *thread, struct rls_event_output *output,
 			  uint64_t start_ns, uint64_t stop_ns)
 {
-	char text[200];
 
-	snprintf(text, sizeof(text),
-		 "thread %u of process %u: %" PRIu64 " transitions lost (gaps: %" PRIu64
-		 "); what it did then was not traced: %.3f s, %.1f %% of the recording",
-		 thread->tid, thread->pid, thread->events, thread->stretches,
-		 (double)thread->unknown_ns / 1e9,
-		 100 * (double)thread->unknown_ns / (double)(stop_ns - start_ns + 1));
-	return rls_event_output_warn(output, stop_ns, text);
+	return rls_event_output_warn(
+		output, stop_ns,
+		"thread %u of process %u: %" PRIu64 " transitions lost (gaps: %" PRIu64
+		"); what it did then was not traced: %.3f s, %.1f %% of the recording",
+		thread->tid, thread->pid, thread->events, thread->stretches,
+		(double)thread->unknown_ns / 1e9,
+		100 * (double)thread->unknown_ns / (double)(stop_ns - start_ns + 1));
 }
 
 static int warn_of_rest(const struct rls_losses *losses, struct rls_event_output *output,
 			uint64_t stop_ns)
 {
 	uint64_t unknown_ns = 0, stretches = losses->others;
-	char text[200];
 
 	for (size_t i = THREADS_NAMED; i < losses->count; i++) {
 		unknown_ns += losses->threads[i].unknown_ns;
@@ -91,10 +88,10 @@ static int warn_of_rest(const struct rls_losses *losses, struct rls_event_output
 	}
 	if (!stretches)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "other threads lost transitions too (gaps: %" PRIu64 "): %.3f s or more",
-		 stretches, (double)unknown_ns / 1e9);
-	return rls_event_output_warn(output, stop_ns, text);
+	return rls_event_output_warn(output, stop_ns,
+				     "other threads lost transitions too (gaps: %" PRIu64
+				     "): %.3f s or more",
+				     stretches, (double)unknown_ns / 1e9);
 }
 
 const char *rls_drop_name(enum rls_drop_counter which)

@@ -1,14 +1,12 @@
 #include "userspace/record/events/operation_warnings.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "userspace/record/events/event_output.h"
 
 int rls_operation_warnings_report(const struct rls_operation_oddities *oddities,
 				  struct rls_event_output *output, uint64_t time_ns)
 {
-	char text[250];
 	int r = 0;
 
 	if (oddities->names_left_out)
@@ -17,19 +15,17 @@ int rls_operation_warnings_report(const struct rls_operation_oddities *oddities,
 			"a process has more than 65536 names of operations and phases: "
 			"later ones are all reported as (other)");
 	if (!r && oddities->too_deep) {
-		snprintf(
-			text, sizeof(text),
+		r = rls_event_output_warn(
+			output, time_ns,
 			"more than %d operations were active on one thread, each within the other: "
 			"the time of inner ones counts as that of the innermost of these %d",
 			RLS_OPERATION_DEPTH_MAX, RLS_OPERATION_DEPTH_MAX);
-		r = rls_event_output_warn(output, time_ns, text);
 	}
 	if (r || !oddities->disorders)
 		return r;
-	snprintf(text, sizeof(text),
-		 "%" PRIu64
-		 " operations were ended that were not the innermost on their thread, or "
-		 "not open: the time of operations that overlap on one thread is not known",
-		 oddities->disorders);
-	return rls_event_output_warn(output, time_ns, text);
+	return rls_event_output_warn(
+		output, time_ns,
+		"%" PRIu64 " operations were ended that were not the innermost on their thread, or "
+		"not open: the time of operations that overlap on one thread is not known",
+		oddities->disorders);
 }

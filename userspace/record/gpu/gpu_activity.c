@@ -309,7 +309,7 @@ static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
 	    !rls_gpu_status_text(process->pid, from, text))
 		return 0;
 	process->warnings++;
-	return rls_event_output_warn(gpu->output, now_ns, text);
+	return rls_event_output_warn(gpu->output, now_ns, "%s", text);
 }
 
 static int take_record(struct rls_gpu *gpu, struct gpu_process *process,

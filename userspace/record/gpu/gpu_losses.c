@@ -1,7 +1,6 @@
 #include "userspace/record/gpu/gpu_losses.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "analysis/event/bounded.h"
 
@@ -45,11 +44,6 @@ struct ending {
 	uint64_t start_ns, stop_ns;
 };
 
-static int losses_warn(const struct ending *ending, const char *text)
-{
-	return rls_event_output_warn(ending->output, ending->stop_ns, text);
-}
-
 static int losses_add(const struct ending *ending, const char *buffer, uint64_t dropped)
 {
 	return rls_event_output_loss(ending->output, ending->stop_ns, buffer, dropped);
@@ -57,25 +51,23 @@ static int losses_add(const struct ending *ending, const char *buffer, uint64_t 
 
 static int warn_count(const struct ending *ending, uint64_t count, const char *what)
 {
-	char text[200];
 
 	if (!count)
 		return 0;
-	snprintf(text, sizeof(text), "%" PRIu64 " %s", count, what);
-	return losses_warn(ending, text);
+	return rls_event_output_warn(ending->output, ending->stop_ns, "%" PRIu64 " %s", count,
+				     what);
 }
 
 static int report_early(const struct ending *ending)
 {
-	char text[200];
 
 	if (ending->losses->early_ns < RLS_GPU_CLOCK_GRACE_NS)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "%" PRIu64 " pieces of GPU work lie before their launches, by up to %.0f us: "
-		 "CUPTI places the GPU's times no better than that on the CPU's clock",
-		 ending->losses->early, (double)ending->losses->early_ns / 1000);
-	return losses_warn(ending, text);
+	return rls_event_output_warn(
+		ending->output, ending->stop_ns,
+		"%" PRIu64 " pieces of GPU work lie before their launches, by up to %.0f us: "
+		"CUPTI places the GPU's times no better than that on the CPU's clock",
+		ending->losses->early, (double)ending->losses->early_ns / 1000);
 }
 
 /* The probes' cost is counted and bounded; CUPTI's is neither, and users are to know of it. */
@@ -83,30 +75,28 @@ static int report_launch_cost(const struct ending *ending)
 {
 	double recorded_ns = (double)(ending->stop_ns - ending->start_ns + 1);
 	double share = (double)ending->losses->launches * CUPTI_LAUNCH_NS / recorded_ns;
-	char text[200];
 
 	if (share < OVERHEAD_SHARE)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "CUPTI's own cost is in no budget: at 2 to 7 us a launch, as on an H100 and an "
-		 "H200, some %.0f%% of a thread's time for %" PRIu64 " launches",
-		 100 * share, ending->losses->launches);
-	return losses_warn(ending, text);
+	return rls_event_output_warn(
+		ending->output, ending->stop_ns,
+		"CUPTI's own cost is in no budget: at 2 to 7 us a launch, as on an H100 and an "
+		"H200, some %.0f%% of a thread's time for %" PRIu64 " launches",
+		100 * share, ending->losses->launches);
 }
 
 static int report_overhead(const struct ending *ending)
 {
 	double share = (double)ending->losses->overhead_ns /
 		       (double)(ending->stop_ns - ending->start_ns + 1);
-	char text[200];
 
 	if (share < OVERHEAD_SHARE)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "CUPTI itself took %.3f s of the recorded processes' time (%.1f %%), which is "
-		 "part of the figures",
-		 (double)ending->losses->overhead_ns / 1e9, 100 * share);
-	return losses_warn(ending, text);
+	return rls_event_output_warn(
+		ending->output, ending->stop_ns,
+		"CUPTI itself took %.3f s of the recorded processes' time (%.1f %%), which is "
+		"part of the figures",
+		(double)ending->losses->overhead_ns / 1e9, 100 * share);
 }
 
 int rls_gpu_losses_report(struct rls_gpu_losses *losses, struct rls_event_output *output,
@@ -120,8 +110,9 @@ int rls_gpu_losses_report(struct rls_gpu_losses *losses, struct rls_event_output
 	rls_add_bounded(batches, losses->bad);
 	rls_add_bounded(&losses->total.refused, losses->impossible);
 	if (!drained)
-		r = losses_warn(&ending, "a CUPTI bridge did not hand over its last records: GPU "
-					 "work of the last moments may be missing");
+		r = rls_event_output_warn(ending.output, ending.stop_ns,
+					  "a CUPTI bridge did not hand over its last records: GPU "
+					  "work of the last moments may be missing");
 	if (!r)
 		r = losses_add(&ending, "cupti", losses->total.dropped);
 	if (!r)

@@ -142,22 +142,20 @@ void rls_layers_free(struct rls_layers *layers)
 static void warn_of_unknown(const struct rls_layers *layers, pid_t pid,
 			    const struct rls_python *python, uint64_t time_ns)
 {
-	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text, "layers of process %d are not recorded: its Python is %s%s", pid,
-		     python->version, python->free_threaded ? ", free-threaded" : "") >= 0)
-		rls_event_output_warn(layers->parts.output, time_ns, text);
+	rls_event_output_warn(layers->parts.output, time_ns,
+			      "layers of process %d are not recorded: its Python is %s%s", pid,
+			      python->version, python->free_threaded ? ", free-threaded" : "");
 }
 
 static void warn_of_failure(const struct rls_layers *layers, pid_t pid, uint64_t time_ns)
 {
-	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text,
-		     "layers of process %d are not recorded: calls of objects cannot be probed in "
-		     "its interpreter",
-		     pid) >= 0)
-		rls_event_output_warn(layers->parts.output, time_ns, text);
+	rls_event_output_warn(
+		layers->parts.output, time_ns,
+		"layers of process %d are not recorded: calls of objects cannot be probed in "
+		"its interpreter",
+		pid);
 }
 
 /* 0: it is probed, or there is nothing to probe; -EAGAIN: not yet. */
@@ -326,16 +324,14 @@ static int lose_layers(const struct rls_layers *layers, uint64_t time_ns)
 static int warn_of_file(void *context, const char *path, const char *why)
 {
 	struct rls_layers *layers = context;
-	_cleanup_free_ char *text = NULL;
 	int r = lose_layers(layers, rls_monotonic_ns());
 
 	if (r)
 		return r;
-	if (asprintf(&text,
-		     "calls of layers by %s are not recorded any more: %s, so its probes are off",
-		     path, why) < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(layers->parts.output, rls_monotonic_ns(), text);
+	return rls_event_output_warn(
+		layers->parts.output, rls_monotonic_ns(),
+		"calls of layers by %s are not recorded any more: %s, so its probes are off", path,
+		why);
 }
 
 int rls_layers_spare(struct rls_layers *layers)
@@ -365,42 +361,38 @@ static int warn_of_cost(const struct rls_layers *layers, uint64_t start_ns, uint
 {
 	uint64_t spent_ns = rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_HIT_NS);
 	double percent = 100 * (double)spent_ns / (double)(stop_ns - start_ns);
-	_cleanup_free_ char *text = NULL;
 
 	rls_debug("layers: %" PRIu64 " calls, %" PRIu64 " hits, %.2f %% of the time",
 		  rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_CALLS),
 		  rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_HITS), percent);
 	if (layers->parts.budget_percent < 0 || percent <= layers->parts.budget_percent)
 		return 0;
-	if (asprintf(&text,
-		     "recording layers cost %.1f %% of the time, which is more than the overhead "
-		     "budget of %g %%",
-		     percent, layers->parts.budget_percent) < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(layers->parts.output, stop_ns, text);
+	return rls_event_output_warn(
+		layers->parts.output, stop_ns,
+		"recording layers cost %.1f %% of the time, which is more than the overhead "
+		"budget of %g %%",
+		percent, layers->parts.budget_percent);
 }
 
 static int warn_of_losses(const struct rls_layers *layers, uint64_t stop_ns)
 {
 	uint64_t lost = rls_kernel_layer_count(layers->parts.kernel, RLS_LAYER_LOST);
-	_cleanup_free_ char *text = NULL;
 	int r;
 
 	if (!lost)
 		return 0;
-	if (asprintf(&text,
-		     "%" PRIu64 " calls of layers count as their callers': more than %d layers "
-		     "were called",
-		     lost, RLS_LAYER_OBJECTS) < 0)
-		return -ENOMEM;
 	r = rls_event_output_loss(layers->parts.output, stop_ns, "layers", lost);
-	return r ? r : rls_event_output_warn(layers->parts.output, stop_ns, text);
+	return r ? r
+		 : rls_event_output_warn(layers->parts.output, stop_ns,
+					 "%" PRIu64
+					 " calls of layers count as their callers': more than %d "
+					 "layers were called",
+					 lost, RLS_LAYER_OBJECTS);
 }
 
 static int warn_of_unprobed(const struct rls_layers *layers, uint64_t stop_ns)
 {
 	const struct rls_targets *targets = layers->parts.targets;
-	_cleanup_free_ char *text = NULL;
 	size_t count = layers->unprobed;
 
 	for (size_t i = 0; i < targets->count; i++) {
@@ -410,12 +402,11 @@ static int warn_of_unprobed(const struct rls_layers *layers, uint64_t stop_ns)
 	}
 	if (!count)
 		return 0;
-	if (asprintf(&text,
-		     "layers of %zu processes are not recorded: they ended, or the recording did, "
-		     "before it was known where their Python calls objects",
-		     count) < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(layers->parts.output, stop_ns, text);
+	return rls_event_output_warn(
+		layers->parts.output, stop_ns,
+		"layers of %zu processes are not recorded: they ended, or the recording did, "
+		"before it was known where their Python calls objects",
+		count);
 }
 
 int rls_layers_finish(struct rls_layers *layers, uint64_t start_ns, uint64_t stop_ns)

@@ -4,11 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/base/cleanup.h"
 #include "userspace/attach/kernel/kernel_memory.h"
 #include "userspace/base/clock.h"
 #include "userspace/base/log.h"
@@ -122,14 +120,12 @@ int rls_memory_mapped(void *context, struct rls_files *files, pid_t pid,
 static int warn_of_written(void *context, const char *path)
 {
 	struct rls_memory *memory = context;
-	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text,
-		     "%s is written to while it is probed: its probes are off, and memory is not "
-		     "counted there any more",
-		     path) < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(memory->parts.output, rls_monotonic_ns(), text);
+	return rls_event_output_warn(
+		memory->parts.output, rls_monotonic_ns(),
+		"%s is written to while it is probed: its probes are off, and memory is not "
+		"counted there any more",
+		path);
 }
 
 /* ---- use ---- */
@@ -228,15 +224,13 @@ static const char *const block_names[RLS_MEMORY_SOURCES] = {
 
 static int warn_of_copies_end(struct rls_memory *memory, uint64_t time_ns)
 {
-	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text,
-		     "memory: copies are counted for the first %.1f s only: that costs more than "
-		     "the "
-		     "overhead budget has for memory (--memory all counts all)",
-		     (double)(time_ns - memory->start_ns) / 1e9) < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(memory->parts.output, time_ns, text);
+	return rls_event_output_warn(
+		memory->parts.output, time_ns,
+		"memory: copies are counted for the first %.1f s only: that costs more than "
+		"the "
+		"overhead budget has for memory (--memory all counts all)",
+		(double)(time_ns - memory->start_ns) / 1e9);
 }
 
 static int warn_of_windows(struct rls_memory *memory, uint32_t source, uint64_t time_ns)
@@ -244,18 +238,15 @@ static int warn_of_windows(struct rls_memory *memory, uint32_t source, uint64_t 
 	double lasted_ns = (double)(time_ns - memory->start_ns);
 	const char *what = block_names[source] ? block_names[source] : "blocks";
 	bool windows = rls_kernel_memory_has_windows(memory->parts.kernel);
-	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text,
-		     "memory: to count all %s takes %.1f %% of the time, which is more than the "
-		     "overhead "
-		     "budget has for memory; from %.1f s on %s, volumes are estimates, and growth, "
-		     "live bytes and leaks are not known (--memory all counts all)",
-		     what, 100 * (double)memory->windows.source_ns[source] / fmax(lasted_ns, 1),
-		     lasted_ns / 1e9,
-		     windows ? "they are counted in windows" : "they are not counted") < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(memory->parts.output, time_ns, text);
+	return rls_event_output_warn(
+		memory->parts.output, time_ns,
+		"memory: to count all %s takes %.1f %% of the time, which is more than the "
+		"overhead "
+		"budget has for memory; from %.1f s on %s, volumes are estimates, and growth, "
+		"live bytes and leaks are not known (--memory all counts all)",
+		what, 100 * (double)memory->windows.source_ns[source] / fmax(lasted_ns, 1),
+		lasted_ns / 1e9, windows ? "they are counted in windows" : "they are not counted");
 }
 
 /* Frees of what begins between windows are not of use. */
@@ -357,28 +348,24 @@ static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
 static int warn_of_rung(struct rls_memory *memory, uint64_t time_ns)
 {
 	double after_s = (double)(memory->rung.changed_ns - memory->start_ns) / 1e9;
-	_cleanup_free_ char *text = NULL;
-	int length;
+	struct rls_event_output *output = memory->parts.output;
 
 	if (memory->parts.share < 0 || !memory->reporters.libc.tried ||
 	    memory->reporters.libc.rungs_reason || !memory->rung.changed_ns)
 		return 0;
 	if (memory->reporters.rung < RLS_LIBC_RUNGS)
-		length = asprintf(
-			&text,
+		return rls_event_output_warn(
+			output, time_ns,
 			"memory that only the C library knows of is counted in blocks of %u bytes "
 			"and more from %.1f s on, and in smaller ones before that, to keep to the "
 			"overhead budget (--memory all counts from %u bytes on)",
 			rls_libc_rung_bytes[memory->reporters.rung], after_s,
 			rls_libc_rung_bytes[0]);
-	else
-		length =
-			asprintf(&text,
-				 "memory that only the C library knows of is counted for the first "
-				 "%.1f s only: more exceeds the overhead budget (--memory all "
-				 "counts on)",
-				 after_s);
-	return length < 0 ? -ENOMEM : rls_event_output_warn(memory->parts.output, time_ns, text);
+	return rls_event_output_warn(
+		output, time_ns,
+		"memory that only the C library knows of is counted for the first %.1f s only: "
+		"more exceeds the overhead budget (--memory all counts on)",
+		after_s);
 }
 
 static int warn_of_late(struct rls_memory *memory, uint64_t time_ns)
@@ -441,35 +428,28 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 static int warn_of_copies(struct rls_memory *memory, uint64_t time_ns)
 {
 	uint64_t copies = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_LOST_COPIES);
-	_cleanup_free_ char *text = NULL;
 
-	int r = 0;
-
-	if (copies) {
-		if (asprintf(&text,
-			     "memory: %" PRIu64 " copies of tensors could not be counted, as their "
-			     "sizes could not be read in this version of PyTorch",
-			     copies) < 0)
-			return -ENOMEM;
-		r = rls_event_output_warn(memory->parts.output, time_ns, text);
-	}
-	return r;
+	if (!copies)
+		return 0;
+	return rls_event_output_warn(memory->parts.output, time_ns,
+				     "memory: %" PRIu64
+				     " copies of tensors could not be counted, as their sizes "
+				     "could not be read in this version of PyTorch",
+				     copies);
 }
 
 static int warn_of_losses(struct rls_memory *memory, uint64_t time_ns)
 {
 	uint64_t blocks = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_LOST_BLOCKS);
 	uint64_t lines = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_LOST_LINES);
-	_cleanup_free_ char *text = NULL;
 
 	if (!blocks && !lines)
 		return 0;
-	if (asprintf(&text,
-		     "memory: %" PRIu64 " blocks could not be followed, so they seem to live for "
-		     "good; %" PRIu64 " allocations could not be counted",
-		     blocks, lines) < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(memory->parts.output, time_ns, text);
+	return rls_event_output_warn(memory->parts.output, time_ns,
+				     "memory: %" PRIu64
+				     " blocks could not be followed, so they seem to live for "
+				     "good; %" PRIu64 " allocations could not be counted",
+				     blocks, lines);
 }
 
 static void log_hits(const struct rls_memory *memory)

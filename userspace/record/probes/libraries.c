@@ -134,7 +134,7 @@ static void take_warnings(struct rls_libraries *libraries, const struct rls_proc
 			  size_t from, uint64_t now_ns)
 {
 	for (size_t i = from; i < image->warning_count; i++) {
-		rls_event_output_warn(libraries->output, now_ns, image->warnings[i]);
+		rls_event_output_warn(libraries->output, now_ns, "%s", image->warnings[i]);
 	}
 }
 
@@ -190,13 +190,12 @@ static int note_stack_switching(struct rls_libraries *libraries, pid_t pid,
 
 static int warn_of_switching(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
 {
-	char text[200];
 
-	snprintf(text, sizeof(text),
-		 "process %d has loaded greenlet or its like: calls that switch stacks before they "
-		 "return are not timed exactly, and each return costs more",
-		 pid);
-	return rls_event_output_warn(libraries->output, now_ns, text);
+	return rls_event_output_warn(
+		libraries->output, now_ns,
+		"process %d has loaded greenlet or its like: calls that switch stacks before they "
+		"return are not timed exactly, and each return costs more",
+		pid);
 }
 
 static int libraries_handle_switching(struct rls_libraries *libraries, struct process *process,
@@ -436,14 +435,12 @@ int rls_libraries_written_fd(const struct rls_libraries *libraries)
 static int warn_of_written(void *context, const struct rls_probed_file *file)
 {
 	struct rls_libraries *libraries = context;
-	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text,
-		     "%s is written to while it is probed: its probes are off, and calls into it "
-		     "are not seen any more",
-		     file->path) < 0)
-		return -ENOMEM;
-	return rls_event_output_warn(libraries->output, rls_monotonic_ns(), text);
+	return rls_event_output_warn(
+		libraries->output, rls_monotonic_ns(),
+		"%s is written to while it is probed: its probes are off, and calls into it "
+		"are not seen any more",
+		file->path);
 }
 
 int rls_libraries_check_files(struct rls_libraries *libraries)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,15 +138,14 @@ static int name_all(const struct rls_open_waits *waits, struct walked_waits *wal
 
 static int report(const struct rls_open_waits *waits, const struct walked_waits *walked)
 {
-	char text[200];
 
 	if (!walked->left_out)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "samples: of %zu threads that waited when their recording began, the Python "
-		 "frames of %zu were not read: there was no time for more",
-		 walked->count, walked->left_out);
-	return rls_event_output_warn(waits->output, walked->begun_ns, text);
+	return rls_event_output_warn(
+		waits->output, walked->begun_ns,
+		"samples: of %zu threads that waited when their recording began, the Python "
+		"frames of %zu were not read: there was no time for more",
+		walked->count, walked->left_out);
 }
 
 int rls_open_waits_read(const struct rls_open_waits *waits)

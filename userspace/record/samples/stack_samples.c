@@ -442,46 +442,37 @@ static bool is_much(uint64_t count, uint64_t whole)
 	return (double)count > SHARE_TO_WARN_OF * (double)whole;
 }
 
-static int say(struct rls_samples *samples, uint64_t time_ns, const char *text)
-{
-	return rls_event_output_warn(samples->output, time_ns, text);
-}
-
 static int stack_samples_warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count,
 			      const char *what)
 {
-	char text[200];
 
 	if (!is_much(count, samples->taken))
 		return 0;
-	snprintf(text, sizeof(text), "samples: of %" PRIu64 ", %" PRIu64 " %s", samples->taken,
-		 count, what);
-	return say(samples, time_ns, text);
+	return rls_event_output_warn(samples->output, time_ns,
+				     "samples: of %" PRIu64 ", %" PRIu64 " %s", samples->taken,
+				     count, what);
 }
 
 static int warn_of_nameless(struct rls_samples *samples, uint64_t time_ns)
 {
-	char text[200];
 
 	if (!is_much(samples->nameless, samples->framed))
 		return 0;
-	snprintf(text, sizeof(text),
-		 "samples: of %" PRIu64 " Python frames, %" PRIu64
-		 " were of code that was gone before it could be named",
-		 samples->framed, samples->nameless);
-	return say(samples, time_ns, text);
+	return rls_event_output_warn(samples->output, time_ns,
+				     "samples: of %" PRIu64 " Python frames, %" PRIu64
+				     " were of code that was gone before it could be named",
+				     samples->framed, samples->nameless);
 }
 
 static int warn_of_full_tree(struct rls_samples *samples, uint64_t time_ns)
 {
-	char text[200];
 
 	if (!samples->tree.full)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "samples: %u places in the program are distinguished, not more",
-		 RLS_FRAME_TREE_MAX);
-	return say(samples, time_ns, text);
+	return rls_event_output_warn(
+		samples->output, time_ns,
+		"samples: %u places in the program are distinguished, not more",
+		RLS_FRAME_TREE_MAX);
 }
 
 int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
