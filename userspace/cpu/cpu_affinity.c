@@ -1,12 +1,12 @@
 #include "userspace/cpu/cpu_affinity.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/proc_stat.h"
+#include "userspace/base/tasks.h"
 #include "userspace/cpu/cpu_priority.h"
 
 #define EVERY_NS 50000000ULL
@@ -77,24 +77,18 @@ static uint64_t how_busy(uint32_t pid, uint32_t tid)
 
 void rls_affinity_expect(struct rls_affinity *affinity, pid_t pid)
 {
-	char path[32];
-	struct dirent *entry;
+	_cleanup_tasks_ DIR *tasks = rls_tasks_open(pid);
 	uint64_t most = 0;
-	DIR *tasks;
+	uint32_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-		uint64_t busy = tid ? how_busy((uint32_t)pid, tid) : 0;
+	while ((tid = (uint32_t)rls_tasks_next(tasks))) {
+		uint64_t busy = how_busy((uint32_t)pid, tid);
 
 		if (busy <= most)
 			continue;
 		most = busy;
 		affinity->latest = (struct rls_affinity_thread){(uint32_t)pid, tid};
 	}
-	if (tasks)
-		closedir(tasks);
 }
 
 /* A thread behind a real-time one on its CPU may wait for ever. */

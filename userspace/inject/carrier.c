@@ -1,6 +1,5 @@
 #include "userspace/inject/carrier.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/tasks.h"
 #include "userspace/inject/moment.h"
 #include "userspace/inject/refuse.h"
 #include "userspace/inject/sandbox.h"
@@ -75,22 +75,14 @@ static bool is_asleep(pid_t pid, pid_t tid)
 /* One of those that are so, none twice in a row if there are others. 0: none is. */
 static pid_t carrier_choose(pid_t pid, pid_t not_again, bool (*is_so)(pid_t pid, pid_t tid))
 {
-	struct dirent *entry;
-	pid_t chosen = 0;
-	char path[48];
-	DIR *folder;
+	_cleanup_tasks_ DIR *tasks = rls_tasks_open(pid);
+	pid_t chosen = 0, tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	folder = opendir(path);
-	if (!folder)
+	if (!tasks)
 		return -1;
-	while ((!chosen || chosen == not_again) && (entry = readdir(folder))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && is_so(pid, tid))
+	while ((!chosen || chosen == not_again) && (tid = rls_tasks_next(tasks)))
+		if (is_so(pid, tid))
 			chosen = tid;
-	}
-	closedir(folder);
 	return chosen;
 }
 

@@ -1,13 +1,12 @@
 #include "userspace/process/living_thread.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/tasks.h"
 
 /* Anybody may read it, and it costs little: "0 0 0 ..." where there is no memory. */
 static bool has_memory(pid_t pid, pid_t tid)
@@ -22,23 +21,15 @@ static bool has_memory(pid_t pid, pid_t tid)
 
 pid_t rls_living_thread(pid_t pid)
 {
-	char path[RLS_PROCESS_PATH_BYTES];
-	struct dirent *entry;
-	pid_t living = pid;
-	DIR *tasks;
+	_cleanup_tasks_ DIR *tasks = NULL;
+	pid_t living = pid, tid;
 
 	if (has_memory(pid, pid))
 		return pid;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && living == pid && (entry = readdir(tasks))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && tid != pid && has_memory(pid, tid))
+	tasks = rls_tasks_open(pid);
+	while (living == pid && (tid = rls_tasks_next(tasks)))
+		if (tid != pid && has_memory(pid, tid))
 			living = tid;
-	}
-	if (tasks)
-		closedir(tasks);
 	return living;
 }
 

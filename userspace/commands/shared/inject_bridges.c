@@ -1,6 +1,5 @@
 #include "userspace/commands/shared/inject_bridges.h"
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/log.h"
+#include "userspace/base/tasks.h"
 #include "userspace/host/own_library.h"
 #include "userspace/inject/inject.h"
 #include "userspace/record/probes/cupti_bridges.h"
@@ -22,22 +22,17 @@ struct presence {
 /* A bridge that was loaded, and whose loader was killed before it could start it, has none. */
 static bool has_bridge_thread(pid_t pid)
 {
-	struct dirent *entry;
+	_cleanup_tasks_ DIR *tasks = rls_tasks_open(pid);
 	bool has = false;
-	char path[48];
-	DIR *folder;
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	folder = opendir(path);
-	while (folder && !has && (entry = readdir(folder))) {
+	while (!has && (tid = rls_tasks_next(tasks))) {
 		_cleanup_free_ char *name = NULL;
+		char path[48];
 
-		snprintf(path, sizeof(path), "task/%.20s/comm", entry->d_name);
-		has = entry->d_name[0] != '.' && !rls_process_read(pid, path, &name, NULL) &&
-		      !strcmp(name, "rlscope-cupti\n");
+		snprintf(path, sizeof(path), "task/%d/comm", tid);
+		has = !rls_process_read(pid, path, &name, NULL) && !strcmp(name, "rlscope-cupti\n");
 	}
-	if (folder)
-		closedir(folder);
 	return has;
 }
 

@@ -1,13 +1,13 @@
 #include "userspace/record/gpu/gpu_thread.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/tasks.h"
 #include "userspace/record/targets/process_info.h"
 
 #define THREADS_MAX 65536
@@ -50,20 +50,11 @@ static uint32_t read_ns_tid(uint32_t pid, uint32_t tid)
 
 static void scan(struct rls_gpu_threads *threads)
 {
-	struct dirent *entry;
-	char path[48];
-	DIR *folder;
+	_cleanup_tasks_ DIR *tasks = rls_tasks_open((pid_t)threads->pid);
+	uint32_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", threads->pid);
-	folder = opendir(path);
-	while (folder && (entry = readdir(folder))) {
-		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-
-		if (tid)
-			rls_gpu_threads_add(threads, read_ns_tid(threads->pid, tid), tid);
-	}
-	if (folder)
-		closedir(folder);
+	while ((tid = (uint32_t)rls_tasks_next(tasks)))
+		rls_gpu_threads_add(threads, read_ns_tid(threads->pid, tid), tid);
 }
 
 static uint32_t known(const struct rls_gpu_threads *threads, uint32_t ns_tid)

@@ -1,18 +1,15 @@
 #include "userspace/record/layers/layers.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/base/cleanup.h"
 #include "userspace/attach/kernel/kernel_layers.h"
 #include "userspace/base/clock.h"
 #include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
-#include "userspace/process/living_thread.h"
+#include "userspace/base/tasks.h"
 #include "userspace/python/interpreter.h"
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/layers/layer_objects.h"
@@ -286,23 +283,17 @@ int rls_layers_take(struct rls_layers *layers, const struct rls_wire_header *rec
 /* In which layer they are is not known from now on. */
 static int lose_threads(const struct rls_layers *layers, pid_t pid, uint64_t time_ns)
 {
-	char path[RLS_PROCESS_PATH_BYTES];
-	struct dirent *entry;
-	DIR *tasks;
+	_cleanup_tasks_ DIR *tasks = rls_tasks_open(pid);
+	pid_t tid;
 	int r = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && !r && (entry = readdir(tasks))) {
-		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-		struct rls_event event = rls_event_at(RLS_EVENT_LAYER, (uint32_t)pid, tid, time_ns);
+	while (!r && (tid = rls_tasks_next(tasks))) {
+		struct rls_event event =
+			rls_event_at(RLS_EVENT_LAYER, (uint32_t)pid, (uint32_t)tid, time_ns);
 
 		event.layer.pass = RLS_PASS_UNKNOWN;
-		if (tid)
-			r = rls_event_output_add(layers->parts.output, &event);
+		r = rls_event_output_add(layers->parts.output, &event);
 	}
-	if (tasks)
-		closedir(tasks);
 	return r;
 }
 
