@@ -144,31 +144,58 @@ static __always_inline void hand_over(struct rls_wire_place *place, __u64 turn)
 	*(volatile __u64 *)&place->turn = turn;
 }
 
-/* NULL when there is no room. Earlier losses are sent first, one record for each stretch of
- * losses, at its end: losses must not fill the control ring, and the record that follows must
- * not be lost itself. */
+/* NULL when there is no room: then the record is lost. Earlier losses are sent first, one record for
+ * each stretch of losses, at its end: losses must not fill the control ring, and the record that
+ * follows must not be lost itself. */
 static __always_inline struct rls_wire_place *take_place_after_losses(struct thread_state *thread,
 								      __u64 now_ns, __u64 *turn)
 {
-	if (!has_room() || (thread->lost && !emit_loss(thread, now_ns)))
-		return NULL;
-	return take_place(turn);
+	struct rls_wire_place *place = NULL;
+
+	if (has_room() && (!thread->lost || emit_loss(thread, now_ns)))
+		place = take_place(turn);
+	if (!place) {
+		if (!thread->lost)
+			thread->lost_since_ns = now_ns;
+		thread->lost++;
+		count_drop(RLS_DROP_TRANSITIONS);
+	}
+	return place;
 }
 
-/* The thread's category becomes `category` now; one record on the transitions ring. The clock
- * is read here, where it is needed: most hits are silent. Times on a thread differ, so that
- * sorting by them keeps the order. */
+/* Of the thread's next record. The clock is read where it is needed: most hits are silent. Times on a
+ * thread differ, so that sorting by them keeps the order. */
+static __always_inline __u64 next_event_ns(struct thread_state *thread)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (now_ns <= thread->event_ns)
+		now_ns = thread->event_ns + 1;
+	thread->event_ns = now_ns;
+	return now_ns;
+}
+
+/* What each record on the transitions ring begins with. */
+static __always_inline void fill_event(struct thread_state *thread, struct rls_wire_header *header,
+				       __u16 bytes, __u8 kind, __u64 now_ns,
+				       struct rls_wire_hit_totals *hit_totals)
+{
+	if (returned_unseen(thread))
+		add_off_cpu(thread, bpf_get_current_task_btf(), now_ns);
+	fill_header(header, bytes, kind, thread->pid, thread->tid, now_ns);
+	header->sequence = thread->sequence;
+	take_hit_totals(thread, hit_totals);
+}
+
+/* The thread's category becomes `category` now; one record on the transitions ring. */
 static __always_inline void emit_category_here(struct thread_state *thread, __u8 category,
 					       __u32 site)
 {
 	struct rls_wire_place *place;
 	struct rls_wire_category *event;
-	__u64 now_ns = bpf_ktime_get_ns(), turn;
+	__u64 now_ns = next_event_ns(thread), turn;
 	__u8 from = thread->category;
 
-	if (now_ns <= thread->event_ns)
-		now_ns = thread->event_ns + 1;
-	thread->event_ns = now_ns;
 	thread->category = category;
 	thread->sequence++;
 	if (totals_mode) {
@@ -176,20 +203,11 @@ static __always_inline void emit_category_here(struct thread_state *thread, __u8
 		return;
 	}
 	place = take_place_after_losses(thread, now_ns, &turn);
-	if (!place) {
-		if (!thread->lost)
-			thread->lost_since_ns = now_ns;
-		thread->lost++;
-		count_drop(RLS_DROP_TRANSITIONS);
+	if (!place)
 		return;
-	}
-	if (returned_unseen(thread))
-		add_off_cpu(thread, bpf_get_current_task_btf(), now_ns);
 	event = &place->event;
-	fill_header(&event->header, sizeof(*event), RLS_WIRE_CATEGORY, thread->pid, thread->tid,
-		    now_ns);
-	event->header.sequence = thread->sequence;
-	take_hit_totals(thread, &event->hit_totals);
+	fill_event(thread, &event->header, sizeof(*event), RLS_WIRE_CATEGORY, now_ns,
+		   &event->hit_totals);
 	thread->hit_totals.cost_ns += event_cost_ns; /* it is yet to come: the next event's */
 	event->category = category;
 	event->from = from;

@@ -201,32 +201,21 @@ __noinline int close_layers(struct layer_thread *layers, __u64 limit)
 __noinline int emit_layer(struct thread_state *thread, const struct layer_thread *layers,
 			  __u32 begun)
 {
-	__u64 now_ns = bpf_ktime_get_ns(), turn;
 	struct rls_wire_place *place;
 	struct rls_wire_layer *event;
+	__u64 now_ns, turn;
 	__u32 depth;
 
 	if (!thread || !layers)
 		return 0;
 	depth = layers->depth;
-	if (now_ns <= thread->event_ns)
-		now_ns = thread->event_ns + 1;
-	thread->event_ns = now_ns;
+	now_ns = next_event_ns(thread);
 	place = take_place_after_losses(thread, now_ns, &turn);
-	if (!place) {
-		if (!thread->lost)
-			thread->lost_since_ns = now_ns;
-		thread->lost++;
-		count_drop(RLS_DROP_TRANSITIONS);
+	if (!place)
 		return 0;
-	}
-	if (returned_unseen(thread))
-		add_off_cpu(thread, bpf_get_current_task_btf(), now_ns);
 	event = (struct rls_wire_layer *)&place->event;
-	fill_header(&event->header, sizeof(*event), RLS_WIRE_LAYER, thread->pid, thread->tid,
-		    now_ns);
-	event->header.sequence = thread->sequence;
-	take_hit_totals(thread, &event->hit_totals);
+	fill_event(thread, &event->header, sizeof(*event), RLS_WIRE_LAYER, now_ns,
+		   &event->hit_totals);
 	event->number = depth ? layers->open[OPEN(depth - 1)].number : 0;
 	event->depth = depth;
 	event->begun = begun;

@@ -208,19 +208,26 @@ __noinline int line_of_hit(struct thread_state *thread, const struct memory_hit 
 	return found;
 }
 
+/* That line, and its place. NULL: there is no room. */
+static __always_inline struct rls_wire_memory_line *
+find_line_of_hit(struct thread_state *thread, const struct memory_hit *hit, __u32 *place)
+{
+	int found = line_of_hit(thread, hit);
+
+	*place = found;
+	return found < 0 ? NULL : bpf_map_lookup_elem(&memory_lines, place);
+}
+
 __noinline int begin_block(struct thread_state *thread, const struct memory_hit *hit)
 {
 	struct rls_wire_block_key block_key;
 	struct rls_wire_memory_line *line;
 	struct rls_wire_block block = {0};
 	__u32 place;
-	int found;
 
 	if (!thread || !hit)
 		return 0;
-	found = line_of_hit(thread, hit);
-	place = found;
-	line = found < 0 ? NULL : bpf_map_lookup_elem(&memory_lines, &place);
+	line = find_line_of_hit(thread, hit, &place);
 	if (!line)
 		return 0;
 	count_alloc(line, hit->bytes);
@@ -241,13 +248,10 @@ __noinline int count_copy(struct thread_state *thread, const struct memory_hit *
 {
 	struct rls_wire_memory_line *line;
 	__u32 place;
-	int found;
 
 	if (!thread || !hit || !hit->bytes)
 		return 0;
-	found = line_of_hit(thread, hit);
-	place = found;
-	line = found < 0 ? NULL : bpf_map_lookup_elem(&memory_lines, &place);
+	line = find_line_of_hit(thread, hit, &place);
 	if (!line)
 		return 0;
 	__sync_fetch_and_add(&line->alloc_bytes, hit->bytes);
