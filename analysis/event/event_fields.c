@@ -22,11 +22,14 @@
 		.offset = offsetof(struct rls_event, member_), .sparse = true                      \
 	}
 /* struct rls_memory_line, a member. */
-#define MEMORY_LINE(of_)                                                                           \
+#define PYTHON_LINE(of_)                                                                           \
 	SPARSE(STRING, "file", of_.file), SPARSE(U32, "line", of_.line),                           \
-		SPARSE(STRING, "function", of_.function),                                          \
-		REQUIRED(MEMORY_SOURCE, "source", of_.source), SPARSE(U32, "device", of_.device),  \
-		SPARSE(STRING, "operation", of_.operation), SPARSE(STRING, "phase", of_.phase)
+		SPARSE(STRING, "function", of_.function)
+#define SITUATION(of_)                                                                             \
+	SPARSE(STRING, "operation", of_.operation), SPARSE(STRING, "phase", of_.phase)
+#define MEMORY_LINE(of_)                                                                           \
+	PYTHON_LINE(of_), REQUIRED(MEMORY_SOURCE, "source", of_.source),                           \
+		SPARSE(U32, "device", of_.device), SITUATION(of_)
 #define FIELDS(...) ((const struct rls_event_field[]){__VA_ARGS__ __VA_OPT__(, ){.name = NULL}})
 
 /* Ranks: what others build upon comes first, ends come last. */
@@ -156,11 +159,7 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 					 SPARSE(BOOL, "out_of_memory", memory_use.out_of_memory))},
 	[RLS_EVENT_COPY_LINE] = {"copy_line", "time_ns", RLS_SCOPE_PROCESS, 23,
 				 MEMBER_BYTES(copy_line),
-				 FIELDS(SPARSE(STRING, "file", copy_line.of.file),
-					SPARSE(U32, "line", copy_line.of.line),
-					SPARSE(STRING, "function", copy_line.of.function),
-					SPARSE(STRING, "operation", copy_line.of.operation),
-					SPARSE(STRING, "phase", copy_line.of.phase),
+				 FIELDS(PYTHON_LINE(copy_line.of), SITUATION(copy_line.of),
 					REQUIRED(COPY_KIND, "kind", copy_line.kind),
 					REQUIRED(U64, "copies", copy_line.copies),
 					REQUIRED(U64, "bytes", copy_line.bytes))},

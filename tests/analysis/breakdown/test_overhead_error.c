@@ -107,8 +107,8 @@ static void test_the_longest_name_has_no_figure(void **unused)
 	script_end(&script);
 }
 
-/* What others' hits cost an operation is a cost without hits: the next hits still tell of all since the last
- * ones, and it is as far off as its own figure. */
+/* Hits of other threads may make an operation longer that has none itself. That cost has the error of its own figure. The
+ * next report of hits still covers all since the last one. */
 static void test_costs_without_hits(void **unused)
 {
 	const struct rls_breakdown_row *row;

@@ -258,17 +258,6 @@ static int probe_libc(struct rls_reporters *reporters, pid_t pid, const char *ho
 
 /* ---- later ---- */
 
-static int wait_with(struct rls_reporters *reporters, struct rls_reporter_waiting *waiting)
-{
-	if (!waiting->path || !waiting->target_path ||
-	    rls_grow(&reporters->waiting, &reporters->waiting_room, reporters->waiting_count)) {
-		clear_waiting(waiting);
-		return -ENOMEM;
-	}
-	reporters->waiting[reporters->waiting_count++] = *waiting;
-	return 0;
-}
-
 static int probe_libc_later(struct rls_reporters *reporters, pid_t pid, const char *path,
 			    const char *target_path)
 {
@@ -278,7 +267,13 @@ static int probe_libc_later(struct rls_reporters *reporters, pid_t pid, const ch
 					       .path = strdup(path),
 					       .target_path = strdup(target_path)};
 
-	return wait_with(reporters, &waiting);
+	if (!waiting.path || !waiting.target_path ||
+	    rls_grow(&reporters->waiting, &reporters->waiting_room, reporters->waiting_count)) {
+		clear_waiting(&waiting);
+		return -ENOMEM;
+	}
+	reporters->waiting[reporters->waiting_count++] = waiting;
+	return 0;
 }
 
 int rls_reporters_forked(struct rls_reporters *reporters, pid_t parent, pid_t child)
